@@ -1,0 +1,63 @@
+"""The vocabulary: frozen data and protocols. Standard library and numpy only; runs nothing."""
+
+from clew.core.actions import (
+    Action,
+    Control,
+    Element,
+    Keys,
+    Pointer,
+    Scroll,
+    Text,
+    Tool,
+    Wait,
+    action_json,
+    action_of,
+    canonical,
+)
+from clew.core.canonical import canonical_json, digest, value_digest
+from clew.core.data import (
+    NOTHING,
+    UNSEEN,
+    Brief,
+    Budget,
+    Certificate,
+    Channels,
+    Decision,
+    Evidence,
+    Fingerprint,
+    Judgement,
+    Key,
+    Moment,
+    Seen,
+    Start,
+    Step,
+    Trajectory,
+    next_key,
+)
+from clew.core.errors import ClewError, Diverged, Refused, SessionSpent, Trouble, boundary, nearest
+from clew.core.outcomes import Cause, Outcome, Party, outcome_of
+from clew.core.protocols import (
+    Actor,
+    Described,
+    Environment,
+    Judged,
+    Match,
+    Observation,
+    Oracle,
+    Policy,
+    Probed,
+    Recalls,
+    Saved,
+    Session,
+    Sink,
+)
+
+__all__ = [
+    "NOTHING", "UNSEEN", "Action", "Actor", "Brief", "Budget", "Cause", "Certificate", "Channels",
+    "ClewError", "Control", "Decision", "Described", "Diverged", "Element", "Environment",
+    "Evidence", "Fingerprint", "Judged", "Judgement", "Key", "Keys", "Match", "Moment",
+    "Observation", "Oracle", "Outcome", "Party", "Pointer", "Policy", "Probed", "Recalls",
+    "Refused", "Saved", "Scroll", "Seen", "Session", "SessionSpent", "Sink", "Start", "Step",
+    "Text", "Tool", "Trajectory", "Trouble", "Wait", "action_json", "action_of", "boundary",
+    "canonical", "canonical_json", "digest", "nearest", "next_key", "outcome_of", "value_digest",
+]  # fmt: skip

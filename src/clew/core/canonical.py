@@ -1,0 +1,108 @@
+"""Canonical bytes and digests: equal values give equal bytes on every machine and Python.
+
+JSON with sorted keys, no spaces, UTF-8; −0 becomes +0; non-finite numbers, lone surrogates and
+keys that are not text are refused. Floats print as their shortest round-trip (`repr`), which is
+the same from Python 3.10 on. Arrays are never turned into JSON: they are digested by dtype,
+shape and little-endian bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from clew.core.errors import Refused
+
+
+def plain(value: Any, where: str = "value") -> Any:
+    """`value` as plain JSON data (dict, list, str, int, float, bool, None), or `Refused`.
+
+    Tuples become lists and numpy scalars become Python numbers. `where` names the place in the
+    message, for instance `options.clock`.
+    """
+    if value is None or isinstance(value, (bool, str)):
+        return check_text(value, where) if isinstance(value, str) else value
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, int):
+        return value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise Refused(f"{where} is {value}: only finite numbers can be recorded")
+        return value + 0.0
+    if isinstance(value, Mapping):
+        for name in value:
+            if not isinstance(name, str):
+                raise Refused(f"{where} has the key {name!r}: keys must be text")
+        return {check_text(n, where): plain(v, f"{where}.{n}") for n, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v, f"{where}[{i}]") for i, v in enumerate(value)]
+    raise Refused(f"{where} is a {type(value).__name__}: only plain JSON data can be recorded")
+
+
+def check_text(text: str, where: str = "text") -> str:
+    """`text` unchanged, or `Refused` if it holds a lone surrogate (it has no UTF-8 form)."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise Refused(
+            f"{where} holds a lone surrogate at position {error.start}: it cannot be encoded"
+        ) from None
+    return text
+
+
+def canonical_json(value: Any, where: str = "value") -> bytes:
+    """The canonical bytes of plain data. Raises `Refused` as `plain` does."""
+    text = json.dumps(
+        plain(value, where), sort_keys=True, separators=(",", ":"), ensure_ascii=False
+    )
+    return text.encode("utf-8")
+
+
+def digest(data: bytes) -> str:
+    """SHA-256 in hex."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def value_bytes(value: Any) -> bytes:
+    """Tagged bytes of one channel value: an array, bytes, text or plain data."""
+    if isinstance(value, np.ndarray):
+        array = np.ascontiguousarray(value)
+        if array.dtype.hasobject:
+            raise Refused("an array of Python objects cannot be recorded")
+        little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        head = f"array {little.dtype.str} {','.join(map(str, array.shape))}\n"
+        return head.encode() + little.tobytes()
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return b"bytes\n" + bytes(value)
+    return b"json\n" + canonical_json(value)
+
+
+def bytes_value(data: bytes) -> Any:
+    """The inverse of `value_bytes`. Raises `Refused` on bytes that it did not write."""
+    head, _, body = data.partition(b"\n")
+    words = head.split(b" ")
+    try:
+        if words[0] == b"json":
+            return json.loads(body)
+        if words[0] == b"bytes":
+            return body
+        if words[0] == b"array":
+            dtype = np.dtype(words[1].decode())
+            if dtype.hasobject:
+                raise ValueError("object dtype")
+            shape = tuple(int(n) for n in words[2].split(b",") if n)
+            return np.frombuffer(body, dtype=dtype).reshape(shape)
+    except (ValueError, TypeError, IndexError, UnicodeDecodeError) as error:
+        raise Refused(f"a stored value cannot be read: {error}") from None
+    raise Refused(f"a stored value starts with {head[:20]!r}, which no version of clew writes")
+
+
+def value_digest(value: Any) -> str:
+    """The content address of one channel value."""
+    return digest(value_bytes(value))
