@@ -12,7 +12,7 @@ import re
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Union
+from typing import Any
 
 from clew.core.canonical import canonical_json, check_text
 from clew.core.errors import Refused, nearest
@@ -51,7 +51,7 @@ class Control:
             raise Refused("a control vector needs at least one number, in one dimension")
         layout = f"<{len(values)}{code}"
         try:
-            if code in "efd" and not math.isfinite(math.fsum(values)):
+            if code in "efd" and not all(map(math.isfinite, values)):
                 raise Refused(f"control vector {list(values)} is not finite: it cannot be executed")
             rounded = struct.unpack(layout, struct.pack(layout, *values))
         except (struct.error, OverflowError, TypeError, ValueError):
@@ -199,7 +199,7 @@ class Tool:
         return dict(json.loads(self.arguments))
 
 
-Action = Union[Control, Pointer, Keys, Text, Scroll, Wait, Element, Tool]
+Action = Control | Pointer | Keys | Text | Scroll | Wait | Element | Tool
 KINDS: Mapping[str, type] = {
     kind.__name__.lower(): kind
     for kind in (Control, Pointer, Keys, Text, Scroll, Wait, Element, Tool)

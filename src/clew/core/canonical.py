@@ -19,22 +19,30 @@ import numpy as np
 from clew.core.errors import Refused
 
 
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
+
+
 def plain(value: Any, where: str = "value") -> Any:
     """`value` as plain JSON data (dict, list, str, int, float, bool, None), or `Refused`.
 
     Tuples become lists and numpy scalars become Python numbers. `where` names the place in the
     message, for instance `options.clock`.
     """
-    if value is None or isinstance(value, (bool, str)):
-        return check_text(value, where) if isinstance(value, str) else value
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, int):
+    kind = type(value)
+    if kind is str:
+        return value if value.isascii() else check_text(value, where)
+    if kind is int or kind is bool or value is None:
         return value
+    if kind is dict and all(type(n) is str and n.isascii() for n in value):
+        return {n: plain(v, f"{where}.{n}") for n, v in value.items()}
+    if isinstance(value, np.generic):
+        return plain(value.item(), where)
     if isinstance(value, float):
         if not math.isfinite(value):
             raise Refused(f"{where} is {value}: only finite numbers can be recorded")
         return value + 0.0
+    if isinstance(value, (str, int)):  # of a subclass
+        return check_text(str(value), where) if isinstance(value, str) else int(value)
     if isinstance(value, Mapping):
         for name in value:
             if not isinstance(name, str):
@@ -42,7 +50,7 @@ def plain(value: Any, where: str = "value") -> Any:
         return {check_text(n, where): plain(v, f"{where}.{n}") for n, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(v, f"{where}[{i}]") for i, v in enumerate(value)]
-    raise Refused(f"{where} is a {type(value).__name__}: only plain JSON data can be recorded")
+    raise Refused(f"{where} is a {kind.__name__}: only plain JSON data can be recorded")
 
 
 def check_text(text: str, where: str = "text") -> str:
@@ -58,10 +66,7 @@ def check_text(text: str, where: str = "text") -> str:
 
 def canonical_json(value: Any, where: str = "value") -> bytes:
     """The canonical bytes of plain data. Raises `Refused` as `plain` does."""
-    text = json.dumps(
-        plain(value, where), sort_keys=True, separators=(",", ":"), ensure_ascii=False
-    )
-    return text.encode("utf-8")
+    return _encode(plain(value, where)).encode("utf-8")
 
 
 def digest(data: bytes) -> str:
@@ -76,7 +81,7 @@ def value_bytes(value: Any) -> bytes:
         if array.dtype.hasobject:
             raise Refused("an array of Python objects cannot be recorded")
         little = array.astype(array.dtype.newbyteorder("<"), copy=False)
-        head = f"array {little.dtype.str} {','.join(map(str, array.shape))}\n"
+        head = f"array {little.dtype.str} {','.join(map(str, value.shape))}\n"
         return head.encode() + little.tobytes()
     if isinstance(value, (bytes, bytearray, memoryview)):
         return b"bytes\n" + bytes(value)

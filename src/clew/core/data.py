@@ -201,12 +201,17 @@ class Brief:
 
 @dataclass(frozen=True)
 class Decision:
-    """One model call: actions in order (perhaps none), a wish to stop, the raw reply, its price."""
+    """One model call: actions in order (perhaps none), a wish to stop, the raw reply, its price.
+
+    `raw` is plain JSON data, kept beside the decision and never executed. `policy_s` is the
+    thinking time in seconds; the engine measures it.
+    """
 
     actions: tuple[Action, ...]
     stop: Literal["", "done", "give_up"] = ""
     raw: Any = None
     usd: float = 0.0
+    policy_s: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,84 @@
+"""`clew verify`, `clew pack`, `clew unpack`, `clew gc`: keeping a run, and trusting it."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+
+def add(subparsers: Any) -> None:
+    """The four commands."""
+    verify = subparsers.add_parser("verify", help="recompute a run's tables; run a sample again")
+    verify.add_argument("path", type=Path, help="a run's folder or a pack")
+    verify.add_argument(
+        "--sample", type=int, default=5, help="units to run again, cold (default 5)"
+    )
+    verify.add_argument("--seed", type=int, default=0, help="seed of the sample (default 0)")
+    verify.add_argument("--workers", type=int, default=2, help="worker processes (default 2)")
+    verify.set_defaults(call=_verify)
+    pack = subparsers.add_parser("pack", help="put a run into one file")
+    pack.add_argument("folder", type=Path, help="the run's folder")
+    pack.add_argument("file", type=Path, help="the file to write, such as run.clewpack")
+    pack.set_defaults(call=_pack)
+    unpack = subparsers.add_parser("unpack", help="take a run out of a pack")
+    unpack.add_argument("file", type=Path, help="the pack")
+    unpack.add_argument("folder", type=Path, help="the folder to make")
+    unpack.set_defaults(call=_unpack)
+    gc = subparsers.add_parser("gc", help="drop what no accepted result refers to")
+    gc.add_argument("folder", type=Path, help="the run's folder")
+    gc.add_argument("--dry-run", action="store_true", help="only say what would be dropped")
+    gc.set_defaults(call=_gc)
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+    from clew.run.folder import RunFolder
+    from clew.run.progress import Lines
+    from clew.run.verify import verify
+    from clew.studies import catalog
+
+    def study_of(folder: RunFolder) -> Any:
+        return catalog.made(folder.header["plan"], folder.path / "run.json")
+
+    progress = Lines()
+    verdict = verify(
+        arguments.path, study_of, sample=arguments.sample, seed=arguments.seed,
+        workers=arguments.workers, progress=progress,
+    )  # fmt: skip
+    progress.finished()
+    for finding in verdict.findings:
+        print(finding)
+    found = f"{len(verdict.findings)} findings" if verdict.findings else "nothing wrong"
+    print(f"{arguments.path}: {verdict.units} units, {verdict.sampled} run again, {found}")
+    return 1 if verdict.findings else 0
+
+
+def _pack(arguments: argparse.Namespace) -> int:
+    from clew.run.folder import RunFolder
+    from clew.store import pack
+
+    folder = RunFolder(arguments.folder)
+    with folder.held():
+        pack(folder.path, arguments.file)
+    print(f"{arguments.file}: {arguments.file.stat().st_size / 2**20:.1f} MiB")
+    return 0
+
+
+def _unpack(arguments: argparse.Namespace) -> int:
+    from clew.store import unpack
+
+    unpack(arguments.file, arguments.folder)
+    print(arguments.folder)
+    return 0
+
+
+def _gc(arguments: argparse.Namespace) -> int:
+    from clew.run.folder import RunFolder
+    from clew.store import gc
+
+    folder = RunFolder(arguments.folder)
+    with folder.held():
+        collected = gc(folder.path, dry_run=arguments.dry_run)
+    word = "would drop" if arguments.dry_run else "dropped"
+    print(f"{arguments.folder}: {word} {collected}")
+    return 0

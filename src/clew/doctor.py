@@ -1,0 +1,75 @@
+"""Says what can run here, and what to type for the rest. It looks; it imports nothing heavy.
+
+Packages are looked up without importing them and own environments by their stamp, so the answer
+is about what is installed, not about whether it works: `clew.testing` is for that.
+"""
+
+from __future__ import annotations
+
+import ctypes.util
+import platform
+import shutil
+import sys
+from collections.abc import Iterator
+
+from clew.core.errors import Refused
+from clew.environment_install import home, interpreter
+from clew.registry import KINDS, Manifest, manifest, manifests
+
+#: Ways to draw frames without a screen: the libraries of each, and Debian's packages of them.
+OFFSCREEN = {
+    "egl": {"EGL": "libegl1", "GL": "libgl1"},
+    "osmesa": {"OSMesa": "libosmesa6"},
+}
+_PLURAL = {"environment": "environments", "policy": "policies"}
+
+
+def lines() -> Iterator[str]:
+    """The report: Python, disk and frames, then one line per environment and policy."""
+    yield f"python   {platform.python_version()} at {sys.executable}"
+    yield f"disk     {_disk()}"
+    yield f"frames   {_frames()}"
+    for kind in KINDS:
+        found = manifests(kind)
+        yield ""
+        yield _PLURAL[kind] + ("" if found else ": none")
+        for name, each in found.items():
+            remedy = remedy_of(each)
+            state = "missing" if remedy else each.status
+            yield f"  {name:<20} {state:<16} {remedy or each.summary}"
+
+
+def remedy_of(found: Manifest) -> str:
+    """What must be done before this plug-in can run; empty if nothing."""
+    if found.environment:
+        return remedy_of(manifest("environment", found.environment))
+    if not found.own_environment:
+        return found.install_command() if found.missing() else ""
+    try:
+        installed = interpreter(found.name)
+    except Refused as error:
+        return str(error)
+    return "" if installed else found.install_command()
+
+
+def _disk() -> str:
+    place = home()
+    while not place.exists():
+        place = place.parent
+    return f"{shutil.disk_usage(place).free / 1e9:.0f} GB free for {home()}"
+
+
+def _frames() -> str:
+    if sys.platform != "linux":
+        return "drawn by the system's own OpenGL"
+    lacking = {
+        way: [
+            package for library, package in needs.items() if not ctypes.util.find_library(library)
+        ]
+        for way, needs in OFFSCREEN.items()
+    }
+    able = [way for way, packages in lacking.items() if not packages]
+    if able:
+        return f"on, by {' or '.join(able)}"
+    packages = " ".join(package for needs in lacking.values() for package in needs)
+    return f"off: no OpenGL library; an administrator can run: apt-get install {packages}"

@@ -1,0 +1,1 @@
+"""Environments, one package each: they implement `clew.core` protocols and run no study."""

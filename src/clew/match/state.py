@@ -1,0 +1,107 @@
+"""How far apart two probes are, in mm, rad and plain differences. It sets no limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from clew.core import Evidence, Refused
+
+Probe = Mapping[str, Any]
+Rows = npt.NDArray[np.float64]
+#: What `clew.core.Moment` calls the parts of a physical world.
+BODIES = {"bodies", "position_m", "quaternion_wxyz", "robot"}
+
+
+def bodies_apart(ours: Probe, theirs: Probe) -> Evidence:
+    """The farthest move (mm) and turn (rad) among the robot's bodies and among the others.
+
+    Not the same only for bodies or channels on one side, and for what is not finite. Raises
+    `Refused` for arrays that do not fit the names.
+    """
+    at, at_theirs = _places(ours), _places(theirs)
+    names = [name for name in at if name in at_theirs]
+    rungs: dict[str, float] = {}
+    notes: dict[str, str] = {}
+    faults: dict[str, str] = {}
+    if len(names) < max(len(at), len(at_theirs)):
+        lone = ", ".join(sorted(at.keys() ^ at_theirs.keys()))
+        faults["state.bodies"] = f"{lone} on one side only"
+    belongs = {*ours.get("robot", ()), *theirs.get("robot", ())}
+    robot = np.array([name in belongs for name in names], dtype=bool)
+    for channel, unit, apart in (
+        ("position_m", "mm", _moved_mm), ("quaternion_wxyz", "rad", _turned_rad),
+    ):  # fmt: skip
+        if (channel in ours) != (channel in theirs):
+            faults[f"state.{channel}"] = "on one side only"
+        if not names or channel not in ours or channel not in theirs:
+            continue
+        far = apart(_rows(ours, channel, at, names), _rows(theirs, channel, at_theirs, names))
+        worst = names[int(np.argmax(far))]
+        if not np.isfinite(far).all():
+            faults[f"state.{channel}"] = f"of {worst} is not a finite number"
+            continue
+        notes[f"state.worst_{unit}"] = worst
+        for group, members in (("robot", robot), ("objects", ~robot)):
+            if members.any():
+                rungs[f"state.{group}_{unit}"] = float(far[members].max())
+    return Evidence(not faults, rungs, {**notes, **faults})
+
+
+def others_apart(ours: Probe, theirs: Probe) -> Evidence:
+    """The largest absolute difference of each numeric array that is not about bodies."""
+    rungs: dict[str, float] = {}
+    faults: dict[str, str] = {}
+    for name in sorted(({*ours} | {*theirs}) - BODIES):
+        if name not in ours or name not in theirs:
+            faults[f"state.{name}"] = "on one side only"
+            continue
+        a, b = np.asarray(ours[name]), np.asarray(theirs[name])
+        if a.dtype.kind not in "biuf" or b.dtype.kind not in "biuf":
+            continue
+        if a.shape != b.shape:
+            faults[f"state.{name}"] = f"shape {a.shape} was recorded and {b.shape} reached"
+            continue
+        with np.errstate(invalid="ignore"):
+            gap = np.abs(a.astype(np.float64) - b.astype(np.float64)).max(initial=0.0)
+        if np.isfinite(gap):
+            rungs[f"state.{name}"] = float(gap)
+        else:
+            faults[f"state.{name}"] = "not a finite number"
+    return Evidence(not faults, rungs, faults)
+
+
+def _places(probe: Probe) -> dict[str, int]:
+    places: dict[str, int] = {}
+    for i, name in enumerate(probe.get("bodies", ())):
+        if name in places:
+            raise Refused(f"probe names the body {name!r} twice: every name must stand once")
+        places[name] = i
+    return places
+
+
+def _rows(probe: Probe, channel: str, at: dict[str, int], names: list[str]) -> Rows:
+    rows = np.asarray(probe[channel], np.float64)
+    shape = (len(at), 3 if channel == "position_m" else 4)
+    if rows.shape != shape:
+        raise Refused(f"probe has {channel} of shape {rows.shape}: for its bodies it is {shape}")
+    return rows[[at[name] for name in names]]
+
+
+def _moved_mm(p: Rows, q: Rows) -> Rows:
+    with np.errstate(invalid="ignore"):
+        return np.asarray(1e3 * np.linalg.norm(p - q, axis=1))
+
+
+def _turned_rad(p: Rows, q: Rows) -> Rows:
+    """The angle between unit quaternions; q and −q turn alike.
+
+    By an arc tangent, exact for small angles, where an arc cosine ends at 1e-8.
+    """
+    with np.errstate(invalid="ignore"):
+        p, q = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (p, q))
+        one, other = np.linalg.norm(p - q, axis=1), np.linalg.norm(p + q, axis=1)
+        return np.asarray(4 * np.arctan2(np.minimum(one, other), np.maximum(one, other)))

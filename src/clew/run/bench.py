@@ -1,0 +1,287 @@
+"""The bench: what a unit's function works with inside a worker. It keeps environments, records
+attempts, and carries on those that infrastructure broke. It knows no study."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from clew import registry
+from clew.core import (
+    NOTHING,
+    Brief,
+    Budget,
+    Cause,
+    Channels,
+    Decision,
+    Diverged,
+    Environment,
+    Judgement,
+    Match,
+    Oracle,
+    Policy,
+    Refused,
+    Trajectory,
+    Trouble,
+    boundary,
+    outcome_of,
+)
+from clew.core.canonical import canonical_json, digest
+from clew.core.errors import attributed
+from clew.match import Exact
+from clew.replay import Episode, Snapshots, begin, reconstruct, resume
+from clew.run.pulse import Pulse
+from clew.run.sinks import Since, Tee
+from clew.run.units import Result
+from clew.store import Loaded, Locator, Reader, Recorder, Writer, load
+
+#: A crash is its action's doing when every one of at least this many attempts that reached the
+#: action crashed there. With a random hazard of 3 % per step the chance of three in a row is
+#: 1 in 1,100 per crash.
+REPRODUCED = 3
+
+
+#: Group commit: seconds between two fsyncs of a worker's segment and blob pack. A killed process
+#: loses nothing; after a power cut, results whose attempt is not on the disk do not count.
+SYNC_EVERY_S = 0.5
+
+
+@dataclass(frozen=True)
+class Rolled:
+    """A finished attempt: what it did after its origin, why it stopped, what the oracle said."""
+
+    episode: Episode
+    stop: str
+    judgement: Judgement
+    actions: int
+
+
+@dataclass(frozen=True)
+class Broken:
+    """An attempt of this unit that did not finish, and what its worker was doing then."""
+
+    locator: Locator
+    phase: str
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Broken:
+        return cls(Locator.of(data["locator"]), str(data["phase"]))
+
+
+class Bench:
+    """Kept environments, one store writer and one pulse; reused for many units."""
+
+    def __init__(self, folder: Path, segment: str, pulse: Pulse) -> None:
+        self.reader = Reader(folder)
+        self.pulse = pulse
+        self._folder, self._segment = folder, segment
+        self._writer: Writer | None = None
+        self._environments: dict[str, Environment] = {}
+        self._fingerprints: dict[str, tuple[str, dict[str, str]]] = {}
+        self._snapshots: dict[str, Snapshots] = {}
+        self.withdrawn: list[str] = []
+        self._synced = time.monotonic()
+        self._begin_unit("", 0, (), False)
+
+    def _begin_unit(self, unit: str, seed: int, broken: Sequence[Broken], cold: bool) -> None:
+        self.unit, self.seed, self._broken, self._cold = unit, seed, tuple(broken), cold
+        self._recorder: Recorder | None = None
+        self.about: dict[str, Any] = {}
+
+    @contextlib.contextmanager
+    def serving(self, message: Mapping[str, Any]) -> Iterator[None]:
+        """One unit's work. `cold`: no snapshots."""
+        broken = [Broken.of(data) for data in message.get("broken", ())]
+        cold = bool(message.get("cold"))
+        self._begin_unit(str(message["unit"]), int(message["seed"]), broken, cold)
+        self.pulse.beat(1)
+        try:
+            yield
+        finally:
+            if time.monotonic() - self._synced > SYNC_EVERY_S:
+                self.sync()
+            self.pulse.beat(0)
+
+    def sync(self) -> None:
+        """Put everything recorded so far on the disk."""
+        if self._writer is not None:
+            self._writer.sync()
+        self._synced = time.monotonic()
+
+    @property
+    def writer(self) -> Writer:
+        """This worker's journal segment and blob pack, made when first used."""
+        if self._writer is None:
+            self._writer = Writer(self._folder, self._segment)
+        return self._writer
+
+    def environment(self, name: str) -> Environment:
+        """The kept environment of that name; its fingerprint is noted in the unit's result."""
+        if name not in self._environments:
+            with boundary("environment", "open"):
+                self._environments[name] = registry.environment(name)
+        environment = self._environments[name]
+        if name not in self._fingerprints:
+            facts = dict(environment.fingerprint())
+            self._fingerprints[name] = (digest(canonical_json(facts))[:16], facts)
+        self.about["fingerprint"] = self._fingerprints[name][0]
+        return environment
+
+    def fingerprints(self) -> dict[str, dict[str, str]]:
+        """Digest → facts of every environment used so far."""
+        return dict(self._fingerprints.values())
+
+    def snapshots(self, name: str) -> Snapshots:
+        """The proven snapshots of the kept environment of that name."""
+        if name not in self._snapshots:
+            self._snapshots[name] = Snapshots(
+                self.environment(name), on_withdrawn=self.withdrawn.append
+            )
+        return self._snapshots[name]
+
+    def load(self, result: Mapping[str, Any]) -> Loaded:
+        """The attempt that another unit's result (an element of `inputs`) was made from."""
+        return load(self.reader, Locator.of(result["about"]["attempt"]))
+
+    def attempt(
+        self,
+        origin: Trajectory,
+        policy: Policy,
+        brief: Brief,
+        budget: Budget,
+        *,
+        match: Match,
+        until: Oracle | None = None,
+        see: Channels = NOTHING,
+        probe: bool = False,
+        snapshots: bool = True,
+    ) -> Rolled:
+        """Reach the end of `origin`, let `policy` act, judge. Recorded from the origin on.
+
+        An attempt of this unit that infrastructure broke is carried on by replay. Raises `Trouble`
+        with whoever is at fault, and `Diverged` when the origin is not reached.
+        """
+        environment = self.environment(origin.start.environment)
+        earlier = self._carried_on()
+        recorder = self._record(origin, earlier)
+        sink = Tee(self.pulse, Since(len(origin), recorder))
+        options: dict[str, Any] = {"see": see, "probe": probe, "sink": sink}
+        if earlier is None:
+            episode = self._at(environment, origin, match, snapshots, options)
+            with _closing(episode):
+                stop = episode.rollout(policy, brief, budget, until)
+                return self._judged(episode, stop, len(origin), recorder)
+        trajectory, decisions = _joined(origin, earlier)
+        episode, stop = resume(
+            environment, trajectory, decisions, policy, brief, budget, Exact(NOTHING),
+            since=len(origin), until=until, **options,
+        )  # fmt: skip
+        with _closing(episode):
+            return self._judged(episode, stop, len(origin), recorder)
+
+    def _at(
+        self,
+        environment: Environment,
+        origin: Trajectory,
+        match: Match,
+        snapshots: bool,
+        options: dict[str, Any],
+    ) -> Episode:
+        if not len(origin):
+            return begin(environment, origin.start, **options)
+        kept = None
+        if snapshots and not self._cold:
+            kept = self.snapshots(origin.start.environment)
+            kept.offer(environment, origin, match)
+        episode = reconstruct(environment, origin, match, snapshots=kept, **options)
+        if episode.snapshot:
+            self.about["snapshot"] = episode.snapshot
+        return episode
+
+    def _judged(self, episode: Episode, stop: str, since: int, recorder: Recorder) -> Rolled:
+        judgement = episode.judge()
+        recorder.finish({"stop": stop, "passed": judgement.passed, "score": judgement.score})
+        self.about["attempt"] = recorder.locator.json()
+        return Rolled(episode, stop, judgement, len(episode) - since)
+
+    def _record(self, origin: Trajectory, earlier: Loaded | None) -> Recorder:
+        about = {"unit": self.unit, "key": origin.key(), "since": len(origin)}
+        if earlier is not None:
+            about["carries_on"] = True
+            self.about["carried_on"] = len(self._broken)
+        self._recorder = Recorder(self.writer, about)
+        return self._recorder
+
+    def locator(self) -> dict[str, Any] | None:
+        """Where the attempt in hand is being recorded, if it is."""
+        recorder = self._recorder
+        return recorder.locator.json() if recorder is not None and recorder.begun else None
+
+    def _carried_on(self) -> Loaded | None:
+        """The furthest broken attempt, or None; `Trouble` of the policy if its crash reproduces."""
+        if not self._broken:
+            return None
+        loaded = [(load(self.reader, b.locator), b.phase) for b in self._broken]
+        reached = [len(one.trajectory) for one, _ in loaded]
+        furthest = max(reached)
+        at_end = [phase for (_, phase), n in zip(loaded, reached) if n == furthest]
+        if len(at_end) >= REPRODUCED and len(set(at_end)) == 1 and at_end[0] in ("act", "policy"):
+            what = "its last action" if at_end[0] == "act" else "its decision"
+            detail = f"{what} after {furthest} actions broke the attempt {len(at_end)} times of {len(at_end)}"
+            raise Trouble(Cause("policy", "reproduced_crash", detail))
+        return max(loaded, key=lambda pair: len(pair[0].trajectory))[0]
+
+
+def _joined(origin: Trajectory, earlier: Loaded) -> tuple[Trajectory, tuple[Decision, ...]]:
+    """The origin's steps and then the broken attempt's, as one trajectory."""
+    steps = (*origin.steps, *earlier.trajectory.steps)
+    decisions = tuple(earlier.decisions[n] for n in sorted(earlier.decisions))
+    return Trajectory(origin.start, steps, earlier.trajectory.last), decisions
+
+
+@contextlib.contextmanager
+def _closing(episode: Episode) -> Iterator[None]:
+    """Close the session when done; the trajectory stays."""
+    try:
+        yield
+    finally:
+        episode.close()
+
+
+def serve(bench: Bench, message: Mapping[str, Any]) -> dict[str, Any]:
+    """Run one unit; the reply's `result` is to be accepted, or its `broken` carried on."""
+    began = time.monotonic()
+    values, cause = _called(bench, message)
+    outcome = values.pop("outcome", "pass") if cause is None else outcome_of(cause)
+    bench.about["seconds"] = round(time.monotonic() - began, 6)
+    result = Result(message["unit"], outcome, values, cause, bench.about)
+    reply: dict[str, Any] = {"result": result.json(), "fingerprints": bench.fingerprints()}
+    if cause is not None and (locator := bench.locator()) is not None:
+        phase = "act" if cause.kind == "crash" else "other"
+        reply["broken"] = {"locator": locator, "phase": phase}
+    if bench.withdrawn:
+        reply["withdrawn"] = list(bench.withdrawn)
+        bench.withdrawn.clear()
+    return reply
+
+
+def _called(bench: Bench, message: Mapping[str, Any]) -> tuple[dict[str, Any], Cause | None]:
+    """What the unit's function returned, or the cause that kept it from returning."""
+    module, _, name = str(message["function"]).partition(":")
+    try:
+        with bench.serving(message):
+            function = getattr(importlib.import_module(module), name)
+            return function(bench, message["arguments"], message["inputs"]), None
+    except Diverged as error:
+        return {}, Cause("environment", "diverged", str(error))
+    except Trouble as error:
+        return {}, error.cause
+    except Refused as error:
+        return {}, Cause("plan", "refused", str(error))
+    except Exception as error:  # noqa: BLE001 - the one boundary: a failure becomes a verdict
+        return {}, attributed(error, "harness").cause

@@ -1,0 +1,157 @@
+"""Drives a study: from a plan to finished stages, with workers or, for a debugger, in this process."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from clew import environment_install
+from clew.core import Refused
+from clew.registry import manifest
+from clew.run.engine import place
+from clew.run.executor import Done, Executor, Progress, Stage
+from clew.run.folder import RunFolder, write_private
+from clew.run.units import Result, Unit
+
+
+class Study(Protocol):
+    """What a run needs of a study."""
+
+    name: str
+    #: The plan as plain data: a run's identity.
+    data: Mapping[str, Any]
+
+    def stages(self) -> Sequence[Stage]: ...
+    def environments(self) -> Sequence[str]: ...
+    def tables(self, done: Done) -> dict[str, Any]: ...
+    def text(self, tables: Mapping[str, Any]) -> str: ...
+    def most(self) -> Mapping[str, int]: ...
+
+
+def open_run(study: Study, path: Path) -> tuple[RunFolder, Path]:
+    """The run's folder, made if it is not there, and the frozen engine that its workers use."""
+    for environment in study.environments():
+        interpreter(environment)
+    path.mkdir(parents=True, exist_ok=True)
+    engine, file = place(path / "engine")
+    return RunFolder.create(path, study.name, study.data, engine), file
+
+
+def drive(
+    study: Study,
+    folder: RunFolder,
+    engine: Path,
+    *,
+    workers: int,
+    progress: Progress,
+    quota_bytes: int | None = None,
+    here: bool = False,
+) -> Done:
+    """Run every stage that is not done yet. Raises `Interrupted` after a Ctrl-C."""
+    with folder.driving() as driver:
+        if here:
+            return run_here(study, folder, driver, progress)
+        executor = Executor(
+            folder, driver, interpreter, workers=workers, paths=(str(engine), os.getcwd()),
+            progress=progress, quota_bytes=quota_bytes,
+        )  # fmt: skip
+        return executor.run(study.stages())
+
+
+def run_here(study: Study, folder: RunFolder, driver: str, progress: Progress) -> Done:
+    """Every unit in this process, one after another: no warden, no deadline, for a debugger."""
+    from clew.run.bench import Bench, serve
+    from clew.run.pulse import Pulse, new_pulse_fd
+
+    bench = Bench(folder.path, f"{driver}-here", Pulse(new_pulse_fd()))
+    results, done = folder.accepted(), Done()
+    for stage in study.stages():
+        units = list(stage.units(done))
+        missing = [u for u in units if u.digest not in results]
+        progress.stage(stage.name, len(units), len(units) - len(missing))
+        for unit in missing:
+            reply = serve(bench, unit.message([results[d].json() for d in unit.inputs]))
+            folder.log.append(reply["result"])
+            results[unit.digest] = Result.of(reply["result"])
+            progress.accepted(results[unit.digest])
+        done.add(stage.name, [(u, results[u.digest]) for u in units])
+    return done
+
+
+def finished(study: Study, folder: RunFolder) -> Done:
+    """The stages of a run that is complete. Raises `Refused` and says what is missing."""
+    results, done = folder.accepted(), Done()
+    for stage in study.stages():
+        units = list(stage.units(done))
+        missing = sum(u.digest not in results for u in units)
+        if missing:
+            raise Refused(
+                f"{folder.path} is not complete: {missing} of {len(units)} units of stage"
+                f" {stage.name!r} have no result; run: clew resume {folder.path}"
+            )
+        done.add(stage.name, [(u, results[u.digest]) for u in units])
+    return done
+
+
+def interpreter(environment: str) -> Path:
+    """The Python that runs an environment's units. Raises `Refused` with the install command."""
+    path = environment_install.interpreter(environment)
+    if path is None:
+        raise Refused(
+            f"environment {environment!r} is not installed; run: clew env install {environment}"
+        )
+    found = manifest("environment", environment)
+    if path == Path(sys.executable) and (missing := found.missing()):
+        raise Refused(
+            f"environment {environment!r} needs {' and '.join(missing)};"
+            f" run: {found.install_command()}"
+        )
+    return path
+
+
+def rerun(
+    study: Study, folder: RunFolder, units: Sequence[Unit], *, workers: int, progress: Progress
+) -> dict[str, Result]:
+    """Those units again, cold (no snapshots), beside the run: its log is not touched."""
+    _, engine = place(folder.path / "engine")
+    executor = Executor(
+        folder, f"verify-{os.getpid():x}", interpreter, workers=workers,
+        paths=(str(engine), os.getcwd()), progress=progress, cold=True,
+    )  # fmt: skip
+    try:
+        return executor.again(units)
+    finally:
+        for part, suffix in (("segments", "jsonl"), ("blobs", "pack")):
+            for file in (folder.path / part).glob(f"verify-{os.getpid():x}-*.{suffix}"):
+                file.unlink()
+
+
+def tables_of(study: Study, folder: RunFolder, done: Done) -> dict[str, Any]:
+    """The study's tables with the run's identity; also written to `tables.json`."""
+    tables = identified(study, folder, done)
+    write_private(folder.path / "tables.json", json.dumps(tables, indent=1, sort_keys=True))
+    return tables
+
+
+def identified(study: Study, folder: RunFolder, done: Done) -> dict[str, Any]:
+    """The study's tables and what they were made from."""
+    header = folder.header
+    run = {
+        "plan_digest": header["plan_digest"], "engine": header["engine"],
+        "fingerprints": folder.fingerprints(), "mixed": mixed(done),
+    }  # fmt: skip
+    return {**study.tables(done), "run": run}
+
+
+def mixed(done: Done) -> bool:
+    """Whether accepted results come from more than one fingerprint of one environment."""
+    seen: dict[str, set[str]] = {}
+    for stage in done:
+        for unit, result in done[stage]:
+            if print_ := result.about.get("fingerprint"):
+                seen.setdefault(unit.environment, set()).add(print_)
+    return any(len(prints) > 1 for prints in seen.values())

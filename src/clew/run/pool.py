@@ -1,0 +1,179 @@
+"""Workers seen from the driver: started under a warden, given units, watched, ended. Linux, macOS."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import socket
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from clew.core import Cause
+from clew.run import warden
+from clew.run.pulse import Phase, Pulse, new_pulse_fd
+from clew.run.units import Unit
+
+_BOOT = (
+    "import sys; sys.path[:0] = sys.argv[5:]; from clew.run.worker import main;"
+    " main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4])"
+)
+_TAIL = 4096
+
+
+class Worker:
+    """One wardened worker process. `unit` is what it is doing, None when idle."""
+
+    def __init__(
+        self,
+        interpreter: Path,
+        paths: Sequence[str],
+        folder: Path,
+        segment: str,
+        environment: str,
+    ) -> None:
+        self.segment, self.environment = segment, environment
+        self.unit: Unit | None = None
+        self.affinity = ""
+        self._buffer = b""
+        self._tail: deque[bytes] = deque(maxlen=16)
+        ours, theirs = socket.socketpair()
+        pulse_fd = new_pulse_fd()
+        lifeline, self._lifeline = os.pipe()
+        output, printed = os.pipe()
+        os.set_blocking(output, False)
+        fds = (theirs.fileno(), pulse_fd, lifeline)
+        command = [str(interpreter), "-c", _BOOT, str(fds[0]), str(fds[1]), str(folder), segment]
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-S", "-E", "-s", warden.__file__, str(lifeline), *command, *paths],
+                stdin=subprocess.DEVNULL, stdout=printed, stderr=printed,
+                pass_fds=fds, close_fds=True, start_new_session=True,
+            )  # fmt: skip
+        finally:
+            theirs.close()
+            os.close(lifeline)
+            os.close(printed)
+        self.pulse = Pulse(pulse_fd)
+        os.close(pulse_fd)
+        self._socket, self.output_fd = ours, output
+        self.socket_fd = ours.fileno()
+
+    @property
+    def pid(self) -> int:
+        """The warden's process id."""
+        return self._process.pid
+
+    def give(self, unit: Unit, message: Mapping[str, Any]) -> None:
+        """Send a unit; the reply comes through `receive`."""
+        self.unit, self.affinity = unit, unit.affinity
+        self.pulse.beat(1)
+        try:
+            self._socket.sendall(json.dumps(message, separators=(",", ":")).encode() + b"\n")
+        except OSError:
+            return  # it has died: `receive` will say so
+
+    def receive(self) -> dict[str, Any] | None:
+        """A whole reply, or {} while there is none, or None when the worker is gone."""
+        try:
+            chunk = self._socket.recv(1 << 20)
+        except OSError:
+            chunk = b""
+        if not chunk:
+            return None
+        self._buffer += chunk
+        if not self._buffer.endswith(b"\n"):
+            return {}
+        line, self._buffer = self._buffer, b""
+        reply: dict[str, Any] = json.loads(line)
+        return reply
+
+    def drain(self) -> bool:
+        """Keep the tail of what the worker printed; False when it cannot print any more."""
+        try:
+            chunk = os.read(self.output_fd, 65536)
+        except BlockingIOError:
+            return True
+        self._tail.append(chunk[-_TAIL:])
+        return bool(chunk)
+
+    def overdue(self, deadlines: Mapping[str, float]) -> tuple[Phase, float] | None:
+        """The phase that has outlasted its deadline, and for how long; None if none has."""
+        phase, seconds = self.pulse.read()
+        if self.unit is None or phase == "idle":
+            return None
+        return (phase, seconds) if seconds > deadlines.get(phase, deadlines["act"]) else None
+
+    def tail(self) -> str:
+        """The last lines that the worker printed, for a cause's detail."""
+        text = b"".join(self._tail)[-_TAIL:].decode("utf-8", "replace").strip()
+        return " | ".join(text.splitlines()[-4:])[-600:]
+
+    def end(self) -> int:
+        """Kill it and everything below it, wait for that, and return its exit code."""
+        if self._lifeline >= 0:
+            os.close(self._lifeline)
+            self._lifeline = -1
+            self._socket.close()
+        code = self._process.wait()
+        if self.output_fd >= 0:
+            for _ in range(64):  # bounded: a process that outlived its warden may hold the pipe
+                if not self.drain():
+                    break
+            os.close(self.output_fd)
+            self.output_fd = -1
+            self.pulse.close()
+        return code
+
+    def death(self) -> Cause:
+        """What ended it, as far as its exit code and its last words tell."""
+        phase, _ = self.pulse.read()
+        code = self.end()
+        how = f"signal {code - 128}" if code > 128 else f"exit code {code}"
+        return Cause(
+            "environment", "worker_died", f"{how} during {phase}: {self.tail()}".strip(": ")
+        )
+
+
+class Pool:
+    """The workers of one run and one selector over all their descriptors."""
+
+    def __init__(self) -> None:
+        self.workers: list[Worker] = []
+        self.selector = selectors.DefaultSelector()
+
+    def add(self, worker: Worker) -> None:
+        self.workers.append(worker)
+        self.selector.register(worker.socket_fd, selectors.EVENT_READ, (worker, "reply"))
+        self.selector.register(worker.output_fd, selectors.EVENT_READ, (worker, "print"))
+
+    def remove(self, worker: Worker) -> None:
+        """Forget a worker; the caller ends it."""
+        for fd in (worker.socket_fd, worker.output_fd):
+            try:
+                self.selector.unregister(fd)
+            except KeyError:
+                pass
+        self.workers.remove(worker)
+
+    def ready(self, timeout_s: float) -> list[Worker]:
+        """Workers with a reply or an end to read; what they print is drained on the way."""
+        found = []
+        for selected, _ in self.selector.select(timeout_s):
+            worker, what = selected.data
+            if what == "reply":
+                found.append(worker)
+            elif not worker.drain():
+                self.selector.unregister(worker.output_fd)
+        return found
+
+    def close(self) -> None:
+        """End every worker and everything below it."""
+        for worker in list(self.workers):
+            self.remove(worker)
+            worker.end()
+        self.selector.close()

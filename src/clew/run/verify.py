@@ -1,0 +1,97 @@
+"""Verifies a run or a pack: its store, its tables, and a random sample of its units, run again."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from clew.core import Refused
+from clew.run.drive import Study, finished, identified, rerun
+from clew.run.executor import Done, Progress
+from clew.run.folder import RunFolder, differences
+from clew.run.units import Result, Unit
+from clew.store import check, unpack
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was checked and what was found wrong; nothing wrong is an empty `findings`."""
+
+    units: int
+    sampled: int
+    findings: tuple[str, ...]
+
+
+def verify(
+    path: Path,
+    study_of: Callable[[RunFolder], Study],
+    *,
+    sample: int,
+    seed: int,
+    workers: int,
+    progress: Progress,
+) -> Verdict:
+    """Check every line and blob, recompute the tables, and run `sample` units again, cold.
+
+    `path` is a run's folder or a pack, which is unpacked into a temporary folder. The sample is
+    drawn by `numpy.random.default_rng(seed)` from units that are not void.
+    """
+    with _unpacked(path) as place:
+        folder = RunFolder(place)
+        study = study_of(folder)
+        findings = [f"store: {finding}" for finding in check(place)]
+        findings += [f"log: {finding}" for finding in folder.damage()]
+        done = finished(study, folder)
+        findings += _tables_differ(study, folder, done)
+        pairs = [pair for stage in done for pair in done[stage] if pair[1].outcome != "void"]
+        chosen = _sample(pairs, sample, seed)
+        again = rerun(study, folder, [u for u, _ in chosen], workers=workers, progress=progress)
+        findings += [found for unit, was in chosen if (found := _differs(unit, was, again))]
+    return Verdict(len(pairs), len(chosen), tuple(findings))
+
+
+@contextmanager
+def _unpacked(path: Path) -> Iterator[Path]:
+    if path.is_dir():
+        yield path
+        return
+    if not path.exists():
+        raise Refused(f"there is no run or pack {path}")
+    with tempfile.TemporaryDirectory() as name:
+        unpack(path, Path(name, "run"))
+        yield Path(name, "run")
+
+
+def _tables_differ(study: Study, folder: RunFolder, done: Done) -> list[str]:
+    file = folder.path / "tables.json"
+    if not file.exists():
+        return ["tables: there is no tables.json; run: clew report on the run's folder"]
+    written = json.loads(file.read_text("utf-8"))
+    computed = json.loads(json.dumps(identified(study, folder, done)))
+    return [
+        f"tables: {name} is not what the results give" for name in differences(written, computed)
+    ]
+
+
+def _sample(pairs: Sequence[tuple[Unit, Result]], size: int, seed: int) -> list[Any]:
+    order = np.random.default_rng(seed).permutation(len(pairs))[:size]
+    return [pairs[i] for i in order.tolist()]
+
+
+def _differs(unit: Unit, was: Result, again: dict[str, Result]) -> str:
+    now = again[unit.digest]
+    if (now.outcome, now.values) == (was.outcome, was.values):
+        return ""
+    if now.about.get("fingerprint") != was.about.get("fingerprint"):
+        where = "on another fingerprint"
+    else:
+        where = "on the same fingerprint"
+    what = f"{was.outcome} {dict(was.values)} became {now.outcome} {dict(now.values)}"
+    return f"unit {unit.digest} ({unit.function.rpartition(':')[2]}) differs {where}: {what}"

@@ -1,0 +1,145 @@
+"""The line format that segments and logs share: a checksum, a space, one JSON object, a newline.
+
+It frames and reads lines; it knows no record type and owns no file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+from clew.core import Refused
+from clew.store.errors import Finding, write_error
+
+#: Version of everything in a store folder: lines, records, blob entries.
+SCHEMA = 1
+_BUFFER_BYTES = 1 << 16
+#: Bytes of a checksum and the space after it.
+PREFIX = 9
+_HEADER = '{"type":"segment","schema":%d}'
+_LINE_START = re.compile(rb"(?=[0-9a-f]{8} \{)")
+
+_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+
+
+def encode(record: Mapping[str, Any]) -> str:
+    """The record as one line of ASCII JSON. Raises `Refused` for what JSON cannot hold."""
+    try:
+        return _encode(record)
+    except (TypeError, ValueError) as error:
+        raise Refused(f"a record cannot be written as JSON: {error}") from None
+
+
+def checksum(body: bytes) -> bytes:
+    """What stands before the JSON object in its line: CRC-32 in hex and a space."""
+    return b"%08x " % crc32(body)
+
+
+def framed(body: bytes) -> bytes:
+    """The whole line of one JSON object."""
+    return b"%08x %b\n" % (crc32(body), body)
+
+
+def write_whole(fd: int, data: bytes, folder: Path) -> int:
+    """Append `data` to an O_APPEND file, all of it or nothing; the offset where it stands.
+
+    Raises `StoreFull`, naming `folder`, where there is no room.
+    """
+    done = 0
+    try:
+        done = os.write(fd, data)
+        while done < len(data):
+            done += os.write(fd, data[done:])
+    except OSError as error:
+        # Counted from the real end: an interrupt may have hidden an earlier write from us.
+        os.ftruncate(fd, os.fstat(fd).st_size - done)
+        raise write_error(error, folder, len(data)) from error
+    return os.lseek(fd, 0, os.SEEK_CUR) - len(data)
+
+
+def sync_folder(path: Path) -> None:
+    """Put a folder's entries on the disk: a file that was synced is found there again."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def segment_header() -> bytes:
+    """The first line of every segment."""
+    return framed((_HEADER % SCHEMA).encode())
+
+
+def check_segment(path: Path) -> None:
+    """Raise `Refused` if the first line of a segment names another schema version."""
+    for _, _, record in read_records(path, 0, 1):
+        if isinstance(record, dict) and record.get("schema") != SCHEMA:
+            raise Refused(
+                f"{path} has schema {record.get('schema')!r}, this version of clew reads {SCHEMA}: "
+                "read it with the version that wrote it"
+            )
+
+
+def read_records(
+    path: Path, start: int = 0, end: int | None = None
+) -> Iterator[tuple[int, int, dict[str, Any] | Finding]]:
+    """As `read_lines`, with each body parsed; one that is no JSON object is `damaged`."""
+    for offset, behind, body in read_lines(path, start, end):
+        if isinstance(body, Finding):
+            yield offset, behind, body
+            continue
+        try:
+            record = json.loads(body.decode())
+        except ValueError as error:
+            yield offset, behind, Finding(str(path), offset, "damaged", f"not JSON: {error}")
+            continue
+        if isinstance(record, dict):
+            yield offset, behind, record
+        else:
+            yield offset, behind, Finding(str(path), offset, "damaged", "not a JSON object")
+
+
+def read_lines(
+    path: Path, start: int = 0, end: int | None = None
+) -> Iterator[tuple[int, int, bytes | Finding]]:
+    """The body of each line from `start` until `end`, or the finding in its place.
+
+    With it come its offset and the offset to read on from. An end without a newline is `torn`; any
+    other line that fails its checksum is `damaged`, and reading goes on behind it.
+    """
+    # A few lines should not cost reading a megabyte.
+    buffer_bytes = _BUFFER_BYTES if end is None else min(max(end - start, 2), _BUFFER_BYTES)
+    with open(path, "rb", buffering=buffer_bytes) as file:
+        file.seek(start)
+        at = start
+        for line in file:
+            if end is not None and at >= end:
+                return
+            behind = at + len(line)
+            body = line[PREFIX:-1]
+            if line[:PREFIX] == b"%08x " % crc32(body) and line[-1:] == b"\n":
+                yield at, behind, body
+            elif line[-1:] != b"\n":
+                detail = f"the last {len(line)} bytes are half a line"
+                yield at, at, Finding(str(path), at, "torn", detail)
+            elif line != b"\n":
+                yield at, behind, Finding(str(path), at, "damaged", "the line fails its checksum")
+                if end is None or behind <= end:
+                    yield from _salvaged(line, at)
+            at = behind
+
+
+def _salvaged(line: bytes, at: int) -> Iterator[tuple[int, int, bytes]]:
+    """A line that fails its checksum may be two whose newline was hit: the second may be whole."""
+    for found in _LINE_START.finditer(line, 1):
+        begin = found.start()
+        body = line[begin + PREFIX : -1]
+        if line[begin : begin + PREFIX] == checksum(body):
+            yield at + begin, at + len(line), body
+            return

@@ -1,0 +1,1 @@
+"""Studies: plans, stages and tables. No engine code."""

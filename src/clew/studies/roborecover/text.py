@@ -1,0 +1,87 @@
+"""The tables of a RoboRecover study as text for a terminal. Formats; computes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def text(tables: Mapping[str, Any]) -> str:
+    """The funnel, the rates, the contrasts and the retrospective oracle."""
+    parts = [_funnel(tables["funnel"])]
+    for name, title in (("initial", "from initial states"), ("recovery", "from recovery states")):
+        parts.append(_rates(title, tables[name], tables["statistics"]))
+    parts.append(_contrasts(tables["recovery"]))
+    if tables["voids"]:
+        rows = [[v["stage"], v["party"], v["kind"], str(v["units"])] for v in tables["voids"]]
+        parts.append(grid(["voids in", "party", "cause", "units"], rows))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _funnel(rows: Sequence[Mapping[str, Any]]) -> str:
+    lines = [
+        [r["stage"], str(r["entered"]), str(r["left"]),
+         ", ".join(f"{n} {reason}" for reason, n in r["dropped"].items())]
+        for r in rows
+    ]  # fmt: skip
+    return grid(["funnel", "in", "out", "dropped"], lines)
+
+
+def _rates(title: str, table: Mapping[str, Any], statistics: Mapping[str, Any]) -> str:
+    if not table["scenarios"]:
+        return f"{title}: no scenarios"
+    rows = [
+        [r["policy"], _percent(r), _interval(r), f"{r['passed']}/{r['scheduled']}", str(r["void"]),
+         " / ".join(_share(r["trial_rates"][k]) for k in ("void_failed", "void_left_out", "void_passed"))]
+        for r in table["rates"]
+    ]  # fmt: skip
+    best = table["oracle"]
+    rows.append(["(retrospective oracle)", _percent(best), _interval(best), "", "", ""])
+    head = [
+        title,
+        "rate",
+        f"{statistics['confidence']:.0%} interval",
+        "trials",
+        "void",
+        "void = 0 / out / 1",
+    ]
+    note = (
+        f"{table['scenarios']} scenarios; {statistics['method']}, {statistics['draws']} draws,"
+        f" seed {statistics['seed']}; voids count as failed; W: Wilson over trials"
+    )
+    return grid(head, rows) + "\n" + note
+
+
+def _contrasts(table: Mapping[str, Any]) -> str:
+    if not table["contrasts"]:
+        return ""
+    rows = [
+        [f"{c['a']} − {c['b']}", f"{c['difference']:+.1%}", f"[{c['low']:+.1%}, {c['high']:+.1%}]",
+         _share(c["detectable"])]
+        for c in table["contrasts"]
+    ]  # fmt: skip
+    head = ["paired contrast, recovery", "difference", "interval", "smallest detectable"]
+    return grid(head, rows) + "\nunadjusted for multiple comparisons"
+
+
+def _percent(row: Mapping[str, Any]) -> str:
+    return f"{row['rate']:.1%}"
+
+
+def _interval(row: Mapping[str, Any]) -> str:
+    """The bootstrap's interval; where all scenarios are alike it has no width: Wilson's, marked."""
+    if row["low"] == row["high"] and "wilson" in row:
+        return f"[{row['wilson'][0]:.1%}, {row['wilson'][1]:.1%}] W"
+    return f"[{row['low']:.1%}, {row['high']:.1%}]"
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1%}"
+
+
+def grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A plain table: the first column flush left, the others too, widths as needed."""
+    lines = [list(head), *map(list, rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+    drawn = ["  ".join(c.ljust(w) for c, w in zip(line, widths)).rstrip() for line in lines]
+    return "\n".join([drawn[0], "─" * max(map(len, drawn)), *drawn[1:]])

@@ -1,0 +1,61 @@
+"""Runs every test: all of them in `.venv`, then each simulator's in that simulator's environment.
+
+Run by `make test` with `.venv/bin/python`. Exits non-zero if anything failed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from clew.core import Refused
+from clew.environment_install import install
+
+ROOT = Path(__file__).resolve().parent.parent
+#: The environments with an interpreter of their own, and their tests.
+OWN = {"metaworld": "tests/environments/test_metaworld.py"}
+
+
+def main() -> int:
+    pythons = {name: installed(name) for name in OWN}
+    passed = [pytest(Path(sys.executable), [])]
+    for name, python in pythons.items():
+        if python:
+            print(f"\ntests of {name}, in its own environment:", flush=True)
+            path = {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{test_tools(name, python)}"}
+            passed.append(pytest(python, [OWN[name]], path))
+    return 0 if all(passed) and all(pythons.values()) else 1
+
+
+def installed(name: str) -> Path | None:
+    try:
+        return install(name)
+    except Refused as error:
+        print(f"clew: {error}", file=sys.stderr, flush=True)
+        return None
+
+
+def pytest(python: Path, arguments: list[str], extra: dict[str, str] | None = None) -> bool:
+    command = [str(python), "-m", "pytest", *arguments]
+    return subprocess.run(command, cwd=ROOT, env={**os.environ, **(extra or {})}).returncode == 0
+
+
+def test_tools(name: str, python: Path) -> Path:
+    """A folder with pytest for an environment's own Python, whose packages stay as pinned."""
+    lock = ROOT / "requirements" / "tests.txt"
+    key = hashlib.sha256(lock.read_bytes() + str(python).encode()).hexdigest()[:12]
+    folder = ROOT / ".make" / f"{name}-{key}"
+    stamp = folder / "stamp"
+    if not stamp.exists():
+        pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "-q"]
+        listed = ["--require-hashes", "-r", str(lock), "--target", str(folder), "--upgrade"]
+        subprocess.run([*pip, *listed], check=True, stdin=subprocess.DEVNULL)
+        stamp.touch()
+    return folder
+
+
+if __name__ == "__main__":
+    sys.exit(main())
