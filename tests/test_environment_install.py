@@ -21,12 +21,13 @@ from clew import environment_install as own
 from clew.core import Refused
 
 
-def wheel(folder: Path, name: str) -> str:
+def wheel(folder: Path, name: str, needs: str = "") -> str:
     """A wheel of one empty module; returns its pinned, hashed line."""
     facts = f"{name}-1.0.dist-info"
+    requires = f"Requires-Dist: {needs}\n" if needs else ""
     files = {
         f"{name}.py": "",
-        f"{facts}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n",
+        f"{facts}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n{requires}",
         f"{facts}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
     record = f"{facts}/RECORD"
@@ -192,6 +193,14 @@ def test_two_at_once_build_one(world):
 def test_a_download_that_is_not_the_pinned_one_is_not_installed(world):
     world.lists("quack==1.0 --hash=sha256:" + "0" * 64 + "\n")
     with pytest.raises(Refused, match="'pond' is not installed: pip could not install its list"):
+        own.install("pond", say=str)
+    assert own.interpreter("pond") is None
+
+
+@pytest.mark.slow
+def test_a_list_that_lacks_a_package_is_not_taken_for_installed(world):
+    world.lists(wheel(world.wheels, "quack", needs="beak>=2"))
+    with pytest.raises(Refused, match="'pond' is not installed: its packages do not fit together"):
         own.install("pond", say=str)
     assert own.interpreter("pond") is None
 

@@ -6,7 +6,9 @@ Read from the source, so a file that cannot be imported here is checked as well.
 from __future__ import annotations
 
 import ast
+import io
 import sys
+import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +36,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "testing": {"core", "match", "replay", "stats", "store"},
     "environments": {"core"},
     "policies": {"core"},
-    "report": {"core", "match", "stats", "store"},
+    "report": {"core", "match", "stats", "store", "run"},
     "studies": RUNNING | {"report"},
     "cli": RUNNING | {"doctor", "report", "studies"},
 }
@@ -141,9 +143,30 @@ def test_the_engine_needs_the_standard_library_and_numpy_alone():
         assert found.top in known or (found.guarded and found.top in GUARDED), str(found)
 
 
-def test_core_match_and_replay_are_under_2000_lines():
+def test_core_match_and_replay_are_under_2000_lines_of_code():
+    """Lines that hold code: blank lines, comments and docstrings are not to be saved on."""
     files = [file for file in FILES if part_of(file) in ENGINE]
-    assert sum(len(file.read_text().splitlines()) for file in files) < 2000
+    assert sum(code_lines(file.read_text(encoding="utf-8")) for file in files) < 2000
+
+
+def code_lines(source: str) -> int:
+    blank = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
+    lines = {
+        line
+        for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        if token.type not in blank and token.type != tokenize.ENDMARKER
+        for line in range(token.start[0], token.end[0] + 1)
+    }
+    for node in ast.walk(ast.parse(source)):
+        documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+        if isinstance(node, documented) and ast.get_docstring(node) is not None:
+            lines -= set(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
+    return len(lines)
+
+
+def test_code_lines_are_counted_without_words():
+    source = '"""Says.\n\nMore."""\n# why\n\ndef f():\n    """Says."""\n    return """a\nb"""\n'
+    assert code_lines(source) == 3
 
 
 def test_no_file_is_over_600_lines():

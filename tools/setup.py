@@ -58,7 +58,9 @@ def install_packages(kind: str, version: str) -> None:
     if any(is_stamped(each, stamps[each]) for each in {kind, "dev"}):
         return
     say(f"installing the packages of requirements/{kind}.txt into .venv (a few minutes)")
-    pip(["--require-hashes", "--requirement", str(LOCKS[kind])])
+    # The list is complete. Resolving it again fails in older pips (before 23.1), which find no
+    # hash for a requirement with an extra.
+    pip(["--no-deps", "--require-hashes", "--requirement", str(LOCKS[kind])])
     stamp(kind, stamps[kind])
 
 

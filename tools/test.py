@@ -51,7 +51,15 @@ def test_tools(name: str, python: Path) -> Path:
     stamp = folder / "stamp"
     if not stamp.exists():
         pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "-q"]
-        listed = ["--require-hashes", "-r", str(lock), "--target", str(folder), "--upgrade"]
+        listed = [
+            "--no-deps",
+            "--require-hashes",
+            "-r",
+            str(lock),
+            "--target",
+            str(folder),
+            "--upgrade",
+        ]
         subprocess.run([*pip, *listed], check=True, stdin=subprocess.DEVNULL)
         stamp.touch()
     return folder

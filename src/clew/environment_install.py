@@ -24,9 +24,9 @@ from clew.core.errors import Refused
 from clew.registry import Manifest, manifest
 
 STAMP = "installed.json"
+LIST = "requirements.txt"
 #: Minor versions of Python 3 that clew runs on, the newest first.
 MINORS = (13, 12, 11, 10)
-_VENV = ("-I", "-m", "venv")
 
 Say = Callable[[str], None]
 
@@ -143,23 +143,9 @@ def _build(found: Manifest, place: Place, say: Say, lock: int) -> None:
         say(f"an installation of {found.name} was interrupted; building it anew")
         shutil.rmtree(place.folder)
     say(f"installing {found.name} into {place.folder} (this may take minutes)")
-    list_file = place.folder / "requirements.txt"
-    pip = [str(place.python), "-I", "-m", "pip", "--disable-pip-version-check", "--no-input"]
-    steps = (
-        (
-            "Python's venv failed" + _venv_hint(place),
-            [str(place.base_python), *_VENV, str(place.folder)],
-        ),
-        (
-            "pip could not install its list",
-            [*pip, "install", "--quiet", "--require-hashes", "-r", str(list_file)],
-        ),
-        ("its packages do not fit together", [*pip, "check"]),
-        ("an import failed" + _apt_hint(found), [str(place.python), "-I", "-c", _importing(found)]),
-    )
     place.folder.mkdir(parents=True)
-    list_file.write_bytes(found.requirements())
-    for failure, command in steps:
+    (place.folder / LIST).write_bytes(found.requirements())
+    for failure, command in _steps(found, place):
         # The children hold the lock as well: after a kill -9 of this process the next caller
         # waits for a pip that is still writing.
         ended = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=2, pass_fds=(lock,))
@@ -171,8 +157,19 @@ def _build(found: Manifest, place: Place, say: Say, lock: int) -> None:
     _write_stamp(found, place)
 
 
-def _importing(found: Manifest) -> str:
-    return "; ".join(f"import {module}" for module in found.imports)
+def _steps(found: Manifest, place: Place) -> Iterator[tuple[str, list[str]]]:
+    """The commands that build and verify, each with what its failure means."""
+    python = [str(place.python), "-I"]
+    pip = [*python, "-m", "pip", "--disable-pip-version-check", "--no-input"]
+    make = [str(place.base_python), "-I", "-m", "venv", str(place.folder)]
+    yield "Python's venv failed" + _venv_hint(place), make
+    # Without --no-deps, pips before 23.1 find no hash for a requirement with an extra. Whether
+    # the list is complete is what `pip check` tells.
+    listed = ["-q", "--no-deps", "--require-hashes", "--requirement", str(place.folder / LIST)]
+    yield "pip could not install its list", [*pip, "install", *listed]
+    yield "its packages do not fit together", [*pip, "check"]
+    imports = "; ".join(f"import {module}" for module in found.imports)
+    yield "an import failed" + _apt_hint(found), [*python, "-c", imports]
 
 
 def _venv_hint(place: Place) -> str:

@@ -31,10 +31,11 @@ def count(value: int) -> Control:
 
 
 class World:
-    """A number, to which actions are added; the last ten actions matter to nobody but `save`.
+    """A number, to which actions are added.
 
-    `breaks` is called with the session, a place ("open", "observe", "act", "probe", "judge",
-    "save", "load", "close") before what happens there, and may raise or change something.
+    `breaks` is called with the session and a place ("open", "observe", "act", "probe", "judge",
+    "save", "load", "close"), before what happens there (after it for "load"), and may raise or
+    change something.
     """
 
     def __init__(

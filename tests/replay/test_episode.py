@@ -25,7 +25,7 @@ from clew.core import (
     canonical,
 )
 from clew.match import preset
-from clew.replay import begin, own_oracle
+from clew.replay import begin, own_oracle, reconstruct
 from clew.testing.unreliable import Unreliable
 
 from ._worlds import VECTOR, Adds, Breaks, Broken, Says, Tape, World, cause_of, count, raising
@@ -152,6 +152,19 @@ def test_a_sink_that_refuses_leaves_the_trajectory_and_the_session_unchanged():
         assert world.sessions[0].acts == 0
 
 
+@pytest.mark.parametrize("place", ["decided", "acting", "acted"])
+def test_a_full_disk_is_not_the_policys_doing(place):
+    class Full(Tape):
+        pass
+
+    def full(self, number, what):
+        raise Refused("the disk is full")
+
+    setattr(Full, place, full)
+    with pytest.raises(Refused, match="the disk is full"):
+        rolled(World(), Says(one(1)), sink=Full())
+
+
 def test_an_action_that_the_session_refuses_leaves_the_trajectory_unchanged():
     environment = Unreliable()
     tape = Tape()
@@ -212,10 +225,14 @@ def test_what_is_no_decision_is_the_policys_doing(wrong):
 )  # fmt: skip
 def test_a_plain_error_is_attributed_to_the_party_whose_code_ran(place, party, kind):
     world = World(raising(place))
-    with pytest.raises(Trouble, match=f"broken at {place}") as trouble:
+
+    def all_of_it():
         with begin(world, world.start(), see=VECTOR, probe=True) as episode:
             episode.act(count(1))
             episode.judge()
+
+    with pytest.raises(Trouble, match=f"broken at {place}") as trouble:
+        all_of_it()
     assert cause_of(trouble) == (party, kind)
 
 
@@ -288,6 +305,24 @@ def test_opening_that_fails_after_the_session_was_open_closes_it():
         begin(world, world.start(), see=VECTOR)
     assert len(world.sessions) == 1
     assert world.left_open == 0
+
+
+def test_what_broke_an_episode_is_told_although_closing_breaks_too():
+    def breaks(session, place):
+        if place in ("act", "close"):
+            raise ValueError(f"broken at {place}")
+
+    world = World(breaks)
+
+    def acts_within():
+        with begin(world, world.start()) as episode:
+            episode.act(count(1))
+
+    with pytest.raises(Trouble, match="broken at act"):
+        acts_within()
+    start, step = world.start(), Step(Moment(), count(1))
+    with pytest.raises(Trouble, match="broken at act"):
+        reconstruct(world, Trajectory(start, [step]), STATE)
 
 
 def test_a_final_judgement_spends_the_session():

@@ -142,7 +142,7 @@ def test_any_judgement_can_be_kept_also_a_failure():
         Trajectory(world.start(), trajectory.steps[:2] + trajectory.steps[3:]),
         passed,
     )
-    assert [int(action.values[0]) for action in wanted.actions()] == [0, 0, 4]
+    assert [int(action.values[0]) for action in wanted.actions()] == [0, 0, 0, 4]
 
 
 def test_how_a_control_is_held_can_be_said():

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.core import Control, Evidence, Moment, Refused, Step, Trajectory, value_digest
@@ -57,6 +57,7 @@ def afterwards(episode, actions) -> list:
     return found
 
 
+@settings(max_examples=40)
 @given(
     st.lists(st.integers(-3, 3), min_size=1, max_size=25), st.lists(st.integers(-3, 3), max_size=12)
 )
@@ -96,6 +97,7 @@ def test_served_states_of_tabletop_equal_cold_replays():
     environment.close()
 
 
+@settings(max_examples=40)
 @given(
     st.lists(st.integers(-3, 3), min_size=1, max_size=25), st.lists(st.integers(-3, 3), max_size=20)
 )

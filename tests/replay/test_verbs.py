@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -116,17 +117,13 @@ def test_a_miss_names_the_step_and_carries_every_bounded_attempt():
 
 def test_a_retry_that_reaches_the_state_is_enough():
     def drops_once(session, place):
-        if place == "act" and len(world.sessions) == 2:
+        if place == "act" and len(world.sessions) == 1:
             session.number -= 1
 
     world = World(drops_once)
     with reconstruct(world, world_recorded([1, 2]), STATE, attempts=2) as episode:
         assert episode.now.probe["number"][0] == 3
-    world = World(drops_once)
-    begin(world, world.start()).close()
-    with reconstruct(world, world_recorded([1, 2]), STATE, attempts=2) as episode:
-        assert episode.now.probe["number"][0] == 3
-    assert (len(world.sessions), world.left_open) == (3, 0)
+    assert (len(world.sessions), world.left_open) == (2, 0)
 
 
 def test_no_attempt_is_refused():
@@ -316,10 +313,8 @@ def test_a_resumed_attempt_equals_the_undisturbed_one(kind, prefix, left, seed, 
     budget = Budget(actions=14, decisions=20)
     whole, part, again = Tape(), Breaks(left), Tape()
     stop = attempt(POLICIES[kind](), brief, budget, whole, prefix)
-    try:
+    with suppress(Broken):
         attempt(POLICIES[kind](), brief, budget, part, prefix)
-    except Broken:
-        pass
     policy, decisions = POLICIES[kind](), part.decisions()
     if kind == "recalls dice":  # the dice go on from where they were
         policy.luck.integers(100, size=len(decisions))
@@ -465,7 +460,8 @@ def scored(environment, start, brief, budget) -> tuple[bool, int]:
                 )  # fmt: skip
             return episode.judge().passed, crashes
         except Trouble as trouble:
-            assert (trouble.cause.party, trouble.cause.kind) == ("environment", "crash")
+            if trouble.cause.kind != "crash":
+                raise
             crashes += 1
             if furthest is None or len(tape.trajectory()) > len(furthest.trajectory()):
                 furthest = tape

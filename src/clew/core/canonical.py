@@ -18,7 +18,6 @@ import numpy as np
 
 from clew.core.errors import Refused
 
-
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
 
@@ -28,29 +27,52 @@ def plain(value: Any, where: str = "value") -> Any:
     Tuples become lists and numpy scalars become Python numbers. `where` names the place in the
     message, for instance `options.clock`.
     """
+    try:
+        return _built_in(value)
+    except ValueError:
+        return _named(value, where)
+
+
+def _built_in(value: Any) -> Any:
+    """The common case, fast: built-in types and ASCII text alone, otherwise `ValueError`."""
     kind = type(value)
-    if kind is str:
-        return value if value.isascii() else check_text(value, where)
-    if kind is int or kind is bool or value is None:
+    if kind is dict:
+        for name in value:
+            if type(name) is not str or not name.isascii():
+                raise ValueError
+        return {name: _built_in(each) for name, each in value.items()}
+    if (kind is str and value.isascii()) or kind is int or kind is bool or value is None:
         return value
-    if kind is dict and all(type(n) is str and n.isascii() for n in value):
-        return {n: plain(v, f"{where}.{n}") for n, v in value.items()}
+    if kind is list or kind is tuple:
+        return [_built_in(each) for each in value]
+    if kind is float and math.isfinite(value):
+        return value + 0.0
+    raise ValueError
+
+
+def _named(value: Any, where: str) -> Any:
+    """Every case; what cannot be recorded is refused by the name of its place."""
     if isinstance(value, np.generic):
-        return plain(value.item(), where)
+        value = value.item()
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return check_text(str(value), where)
+    if isinstance(value, int):
+        return int(value)
     if isinstance(value, float):
         if not math.isfinite(value):
             raise Refused(f"{where} is {value}: only finite numbers can be recorded")
         return value + 0.0
-    if isinstance(value, (str, int)):  # of a subclass
-        return check_text(str(value), where) if isinstance(value, str) else int(value)
     if isinstance(value, Mapping):
         for name in value:
             if not isinstance(name, str):
                 raise Refused(f"{where} has the key {name!r}: keys must be text")
-        return {check_text(n, where): plain(v, f"{where}.{n}") for n, v in value.items()}
+        return {check_text(n, where): _named(v, f"{where}.{n}") for n, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(v, f"{where}[{i}]") for i, v in enumerate(value)]
-    raise Refused(f"{where} is a {kind.__name__}: only plain JSON data can be recorded")
+        return [_named(v, f"{where}[{i}]") for i, v in enumerate(value)]
+    kind = type(value).__name__
+    raise Refused(f"{where} is a {kind}: only plain JSON data can be recorded")
 
 
 def check_text(text: str, where: str = "text") -> str:

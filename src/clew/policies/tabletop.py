@@ -302,7 +302,7 @@ class TabletopActor:
     def _carry(self, now: Reading, block: Point, place: Point) -> tuple[Point, float]:
         fault = self._fault
         if _beside(now.hand, block) > HELD_BESIDE_M:
-            return _above(now.hand, now.hand[2]), OPEN  # the other block is in hand: let it go
+            return now.hand, OPEN  # the other block is in hand: let it go
         if fault.drop_after is not None and self._held_for > fault.drop_after:
             return now.hand, OPEN
         aim = tuple(h + p - b for h, p, b in zip(now.hand, place, block))

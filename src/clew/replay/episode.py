@@ -26,15 +26,9 @@ class Episode:
     """
 
     def __init__(
-        self,
-        session: Session,
-        start: Start,
-        steps: Iterable[Step] = (),
-        *,
-        see: Channels = NOTHING,
-        probe: bool = False,
-        sink: Sink | None = None,
-    ) -> None:
+        self, session: Session, start: Start, steps: Iterable[Step] = (), *,
+        see: Channels = NOTHING, probe: bool = False, sink: Sink | None = None,
+    ) -> None:  # fmt: skip
         self.session, self.start, self.see, self.probe = session, start, see, probe
         self.path: tuple[Evidence, ...] = ()
         self.snapshot = ""
@@ -46,6 +40,7 @@ class Episode:
         self._real = start.clock == "real"
         self._idle_since = time.monotonic() if self._real else 0.0
         self._over = ""
+        self._not_taken: Refused | None = None
 
     @property
     def trajectory(self) -> Trajectory:
@@ -78,14 +73,9 @@ class Episode:
             self._sink.began(self.start, self._now)
 
     def act(
-        self,
-        action: Action,
-        *,
-        decision: int = -1,
-        see: Channels | None = None,
-        probe: bool | None = None,
-        gap_s: float | None = None,
-    ) -> Observation:
+        self, action: Action, *, decision: int = -1, see: Channels | None = None,
+        probe: bool | None = None, gap_s: float | None = None,
+    ) -> Observation:  # fmt: skip
         """One step. Self-driving (MCP) agents call this.
 
         `see` and `probe` default to the episode's. `gap_s` is the least time since the last act,
@@ -102,7 +92,8 @@ class Episode:
         self._steps.append(step)
         try:
             seen = self.session.act(action, self.see if see is None else see)
-        except Refused:
+        except Refused as error:
+            self._not_taken = error
             self._steps.pop()
             raise
         except Exception as error:
@@ -112,22 +103,18 @@ class Episode:
             raise attributed(error, "environment", "crash") from error
         if self._real:
             self._idle_since = time.monotonic()
-        wanted = self.probe if probe is None else probe
-        self._now = Moment(seen, self._privileged(True)) if wanted else Moment(seen)
+        self._now = Moment(seen)
+        if self.probe if probe is None else probe:
+            self._now = Moment(seen, self._privileged(True))
         if sink is not None:
             sink.acted(t, self._now)
         return seen
 
     def rollout(
-        self,
-        policy: Policy,
-        brief: Brief,
-        budget: Budget,
-        until: Oracle | None = None,
-        recorded: Sequence[Decision] = (),
-        broken: Trajectory | None = None,
+        self, policy: Policy, brief: Brief, budget: Budget, until: Oracle | None = None,
+        recorded: Sequence[Decision] = (), broken: Trajectory | None = None,
         match: Match | None = None,
-    ) -> str:
+    ) -> str:  # fmt: skip
         """Run `policy` until something stops it; return what: `done`, `give_up`, `ended`,
         `until`, `actions`, `decisions`, `policy_s` or `usd`.
 
@@ -163,10 +150,7 @@ class Episode:
         return stop
 
     def graft(
-        self,
-        actions: Iterable[Action],
-        like: Trajectory | None = None,
-        match: Match | None = None,
+        self, actions: Iterable[Action], like: Trajectory | None = None, match: Match | None = None
     ) -> tuple[Evidence, ...]:
         """Run given actions; compare each moment with the last ones of `like`; raise nothing
         for a difference. Returns one evidence per action (none without `like` and `match`)."""
@@ -208,18 +192,21 @@ class Episode:
     def __enter__(self) -> Episode:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        self.close_after(error)
+
+    def close_after(self, error: BaseException | None) -> None:
+        """Close; what broke may not close either, and then `error` is the one to tell."""
+        try:
+            self.close()
+        except Trouble:
+            if error is None:
+                raise
 
     def _carry_out(
-        self,
-        actions: Sequence[Action],
-        number: int,
-        sees: Channels,
-        meter: _Meter,
-        until: Oracle | None,
-        broken: Trajectory | None,
-    ) -> str:
+        self, actions: Sequence[Action], number: int, sees: Channels, meter: _Meter,
+        until: Oracle | None, broken: Trajectory | None,
+    ) -> str:  # fmt: skip
         for i, action in enumerate(actions):
             if meter.actions == meter.budget.actions:
                 return "actions"
@@ -229,6 +216,8 @@ class Episode:
             try:
                 seen = self.act(action, decision=number, see=see, gap_s=gap_s)
             except Refused as error:
+                if error is not self._not_taken:  # a sink's: the disk is full
+                    raise
                 raise _invalid_action(error) from error
             meter.actions += 1
             if until is not None and self._asked(until):
@@ -324,13 +313,9 @@ def _rebuild(actor: Actor, seen: Observation, decision: Decision) -> None:
 
 
 def begin(
-    environment: Environment,
-    start: Start,
-    *,
-    see: Channels = NOTHING,
-    probe: bool = False,
-    sink: Sink | None = None,
-) -> Episode:
+    environment: Environment, start: Start, *,
+    see: Channels = NOTHING, probe: bool = False, sink: Sink | None = None,
+) -> Episode:  # fmt: skip
     """An episode at s_0, with its first moment seen."""
     with closed_on_failure(opened(environment, start, see=see, probe=probe, sink=sink)) as episode:
         episode.look(see, probe)
@@ -350,6 +335,6 @@ def closed_on_failure(episode: Episode) -> Iterator[Episode]:
     """Close the episode if what is inside fails; hand it on open if not."""
     try:
         yield episode
-    except BaseException:
-        episode.close()
+    except BaseException as error:
+        episode.close_after(error)
         raise

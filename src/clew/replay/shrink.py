@@ -17,16 +17,13 @@ Hold = Callable[[Control], Control]
 
 def zero(action: Control) -> Control:
     """The zero vector of the same width: it stands still where controls are increments."""
-    return Control((0.0,) * len(action.values), action.dtype)
+    return Control((0,) * len(action.values), action.dtype)
 
 
 def shrink(
-    environment: Environment,
-    trajectory: Trajectory,
-    keep: Callable[[Judgement], bool],
-    *,
+    environment: Environment, trajectory: Trajectory, keep: Callable[[Judgement], bool], *,
     hold: Hold = zero,
-) -> Trajectory:
+) -> Trajectory:  # fmt: skip
     """The trajectory of a 1-minimal action list whose judgement still satisfies `keep`.
 
     1-minimal: taking away (or holding) any single remaining action breaks `keep`. Raises `Refused`

@@ -13,7 +13,6 @@ from clew.core import (  # isort: skip
     boundary, digest,
 )  # fmt: skip
 from clew.core.canonical import canonical_json, value_digest
-from clew.match import compare
 from clew.replay.episode import Episode, closed_on_failure, opened
 
 #: Acts after the target that a proof goes on for: a field left out may not show before.
@@ -43,14 +42,9 @@ class Snapshots:
     """
 
     def __init__(
-        self,
-        environment: Environment,
-        *,
-        limit_bytes: int = 256 << 20,
-        audit: float = 0.05,
-        seed: int = 0,
-        on_withdrawn: Callable[[str], None] | None = None,
-    ) -> None:
+        self, environment: Environment, *, limit_bytes: int = 256 << 20, audit: float = 0.05,
+        seed: int = 0, on_withdrawn: Callable[[str], None] | None = None,
+    ) -> None:  # fmt: skip
         self._kept: OrderedDict[str, Snapshot] = OrderedDict()
         self._limit, self._audit = limit_bytes, audit
         self._dice = np.random.default_rng(seed)
@@ -89,13 +83,9 @@ class Snapshots:
         return True
 
     def serve(
-        self,
-        environment: Environment,
-        trajectory: Trajectory,
-        match: Match,
-        sink: Sink | None = None,
-        see: Channels = NOTHING,
-    ) -> Episode | None:
+        self, environment: Environment, trajectory: Trajectory, match: Match,
+        sink: Sink | None = None, see: Channels = NOTHING,
+    ) -> Episode | None:  # fmt: skip
         """An episode at the trajectory's end from a snapshot, or None: replay it cold."""
         key = trajectory.key()
         kept = self._kept.get(key)
@@ -178,7 +168,7 @@ def _holds(
         return False
     found = _going_on(episode, trajectory, match)
     if not kept.exact:
-        return compare(match, truth[0][1], found[0][1]).same
+        return episode.compare(match, truth[0][1]).same
     return [(s, _addresses(m)) for s, m in truth] == [(s, _addresses(m)) for s, m in found]
 
 

@@ -18,18 +18,11 @@ from clew.stats import wilson
 
 
 def reconstruct(
-    environment: Environment,
-    trajectory: Trajectory,
-    match: Match,
-    *,
-    check: Literal["target", "every"] = "target",
-    see: Channels = NOTHING,
-    probe: bool = False,
-    snapshots: Snapshots | None = None,
-    sink: Sink | None = None,
-    attempts: int = 1,
+    environment: Environment, trajectory: Trajectory, match: Match, *,
+    check: Literal["target", "every"] = "target", see: Channels = NOTHING, probe: bool = False,
+    snapshots: Snapshots | None = None, sink: Sink | None = None, attempts: int = 1,
     pace: float = 1.0,
-) -> Episode:
+) -> Episode:  # fmt: skip
     """An episode at the trajectory's end, reached by its own actions.
 
     The target decides; with `check="every"` each recorded moment on the way is compared too and
@@ -62,14 +55,10 @@ def reconstruct(
 
 
 def replayed(
-    environment: Environment,
-    trajectory: Trajectory,
-    match: Match,
-    check: Literal["target", "every"] = "target",
-    sink: Sink | None = None,
-    pace: float = 1.0,
+    environment: Environment, trajectory: Trajectory, match: Match,
+    check: Literal["target", "every"] = "target", sink: Sink | None = None, pace: float = 1.0,
     see: Channels = NOTHING,
-) -> Episode:
+) -> Episode:  # fmt: skip
     """A cold replay of all actions; the last moment is seen as `match` needs it, and `see`."""
     every, wanted, last = check == "every", match.sees | see, len(trajectory)
     looked = [t == last or (every and _recorded(trajectory.moment(t))) for t in range(last + 1)]
@@ -90,20 +79,11 @@ def _recorded(moment: Moment) -> bool:
 
 
 def resume(
-    environment: Environment,
-    broken: Trajectory,
-    decisions: Sequence[Decision],
-    policy: Policy,
-    brief: Brief,
-    budget: Budget,
-    match: Match,
-    *,
-    since: int = 0,
-    until: Oracle | None = None,
-    see: Channels = NOTHING,
-    probe: bool = False,
+    environment: Environment, broken: Trajectory, decisions: Sequence[Decision], policy: Policy,
+    brief: Brief, budget: Budget, match: Match, *,
+    since: int = 0, until: Oracle | None = None, see: Channels = NOTHING, probe: bool = False,
     sink: Sink | None = None,
-) -> tuple[Episode, str]:
+) -> tuple[Episode, str]:  # fmt: skip
     """The same attempt, carried on from where infrastructure broke it.
 
     The first `since` actions are the attempt's given prefix; what follows was decided by
@@ -122,13 +102,9 @@ def resume(
 
 
 def certify(
-    fresh: Callable[[], Environment],
-    trajectory: Trajectory,
-    match: Match,
-    replays: int = 3,
-    *,
+    fresh: Callable[[], Environment], trajectory: Trajectory, match: Match, replays: int = 3, *,
     pace: float = 1.0,
-) -> Certificate:
+) -> Certificate:  # fmt: skip
     """`replays` cold replays, a new environment each; never from a snapshot.
 
     `fresh` must return an environment in a new process for the certificate to speak of cold
@@ -163,17 +139,10 @@ def certify(
 
 
 def value(
-    environment: Environment,
-    trajectory: Trajectory,
-    policy: Policy,
-    at: Sequence[int],
-    repeats: int,
-    *,
-    match: Match,
-    brief: Brief,
-    budget: Budget,
-    snapshots: Snapshots | None = None,
-) -> Mapping[int, tuple[int, int]]:
+    environment: Environment, trajectory: Trajectory, policy: Policy, at: Sequence[int],
+    repeats: int, *,
+    match: Match, brief: Brief, budget: Budget, snapshots: Snapshots | None = None,
+) -> Mapping[int, tuple[int, int]]:  # fmt: skip
     """(successes, trials) when `policy` takes over after each t of `at` actions.
 
     Where the outcome is decided. It is not monotone in t, so it is measured, not bisected; give

@@ -78,7 +78,7 @@ def banners(tables: Tables) -> Html:
             f"{_listed(also)} screened the scenarios and {'is' if len(also) == 1 else 'are'} evaluated"
             " on them (†): their recovery rates are not independent of the selection."
         )))  # fmt: skip
-    return joined(found, "")
+    return joined(found)
 
 
 def _banner(kind: str, text: str, *more: Html) -> Html:
@@ -193,7 +193,7 @@ def made(tables: Tables) -> Html:
         tag("h2", "How it was made", id="made"),
         paragraph(
             "The numbers of this page are those of tables.json beside it; intervals by task and source are"
-            " drawn from its scenarios with the same seed. Equal plan and engine give equal numbers."
+            " drawn from its scenarios with the same seed. Equal plan, engine and fingerprint give equal numbers."
         ),
         tag("dl", *(joined([tag("dt", k), tag("dd", v)]) for k, v in facts), class_="made"),
         *_fingerprints(run),

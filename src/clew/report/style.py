@@ -111,8 +111,10 @@ details { margin: 1.4rem 0; } summary { cursor: pointer; color: var(--start); }
 .made dt { color: var(--quiet); } .made dd { margin: 0; overflow-wrap: anywhere; }
 @media (max-width: 860px) { .chart .figures { display: none; } }
 @media (max-width: 640px) {
-  main { padding: 2rem 1rem 3rem; } h1 { font-size: 1.7rem; } h2 { margin-top: 3rem; }
-    .made { grid-template-columns: 1fr; gap: 0; } .made dd { margin-bottom: .7rem; }
+  main { padding: 2rem 1rem 3rem; overflow-x: clip; } h1 { font-size: 1.7rem; } h2 { margin-top: 3rem; }
+    .chart text { font-size: 12.5px; }
+  tbody th, tfoot th { min-width: 7.2rem; max-width: 8.5rem; overflow-wrap: anywhere; }
+  .made { grid-template-columns: 1fr; gap: 0; } .made dd { margin-bottom: .7rem; }
   .gallery { grid-template-columns: repeat(2, 1fr); gap: 1.2rem .9rem; }
 }
 @media print {
@@ -122,7 +124,7 @@ details { margin: 1.4rem 0; } summary { cursor: pointer; color: var(--start); }
   body { font-size: 10.5pt; } main { max-width: none; padding: 0; } nav { display: none; }
   .scroll { max-height: none; overflow: visible; } td { white-space: normal; } th, caption span { position: static !important; }
   table { font-size: 8.5pt; } th, td { padding: .25rem .35rem; }
-  h2, h3 { break-after: avoid; } figure, tr, .funnel li, .gallery li, .banner { break-inside: avoid; }
+  h2, h3, section > p { break-after: avoid; } figure, tr, .funnel li, .gallery li, .banner { break-inside: avoid; }
   .flow, .chart { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }
 """

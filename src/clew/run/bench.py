@@ -38,7 +38,7 @@ from clew.replay import Episode, Snapshots, begin, reconstruct, resume
 from clew.run.pulse import Pulse
 from clew.run.sinks import Since, Tee
 from clew.run.units import Result
-from clew.store import Loaded, Locator, Reader, Recorder, Writer, load
+from clew.store import Damaged, Loaded, Locator, Reader, Recorder, StoreFull, Writer, load
 
 #: A crash is its action's doing when every one of at least this many attempts that reached the
 #: action crashed there. With a random hazard of 3 % per step the chance of three in a row is
@@ -281,6 +281,8 @@ def _called(bench: Bench, message: Mapping[str, Any]) -> tuple[dict[str, Any], C
         return {}, Cause("environment", "diverged", str(error))
     except Trouble as error:
         return {}, error.cause
+    except (Damaged, StoreFull) as error:
+        return {}, Cause("harness", "store", str(error))
     except Refused as error:
         return {}, Cause("plan", "refused", str(error))
     except Exception as error:  # noqa: BLE001 - the one boundary: a failure becomes a verdict

@@ -194,6 +194,8 @@ class Executor:
         for snapshot in reply.get("withdrawn", ()):
             self._withdraw(snapshot, todo)
         result = Result.of(reply["result"])
+        if result.cause is not None and result.cause.party == "plan":
+            raise Refused(f"unit {unit.function.rpartition(':')[2]}: {result.cause.detail}")
         retry = result.cause is not None and result.cause.kind in ("crash", "error", "open")
         if (
             result.outcome == "void"

@@ -118,7 +118,8 @@ class RunFolder:
         records = self.records()
         ended = {r["driver"] for r in records if r["type"] == "ended"}
         killed = [r["driver"] for r in records if r["type"] == "begun" and r["driver"] not in ended]
-        reader, found = Reader(self.path), {}
+        reader = Reader(self.path)
+        found: dict[str, list[dict[str, Any]]] = {}
         for driver in killed:
             for file in sorted((self.path / "segments").glob(f"{driver}-*.jsonl")):
                 for locator, about in _unfinished(reader, file.stem):

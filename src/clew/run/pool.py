@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import selectors
@@ -154,10 +155,8 @@ class Pool:
     def remove(self, worker: Worker) -> None:
         """Forget a worker; the caller ends it."""
         for fd in (worker.socket_fd, worker.output_fd):
-            try:
+            with contextlib.suppress(KeyError):
                 self.selector.unregister(fd)
-            except KeyError:
-                pass
         self.workers.remove(worker)
 
     def ready(self, timeout_s: float) -> list[Worker]:

@@ -8,6 +8,7 @@ included, and exits as the command did. Where there is no subreaper (macOS) it k
 process group.
 """
 
+import contextlib
 import ctypes
 import os
 import select
@@ -62,15 +63,11 @@ def children() -> list[int]:
 def end_all(child: int) -> None:
     """Kill until nothing is left: a killed parent's children become ours, and are next."""
     while True:
-        try:
+        with contextlib.suppress(OSError):
             os.killpg(child, signal.SIGKILL)
-        except OSError:
-            pass
         for pid in children():
-            try:
+            with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
-            except OSError:
-                pass
         try:
             while True:
                 os.waitpid(-1, 0)
@@ -102,10 +99,8 @@ def reap_orphans(child: int) -> None:
     """Collect adopted processes that ended by themselves, so that none stays a zombie."""
     for pid in children():
         if pid != child:
-            try:
+            with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)
-            except ChildProcessError:
-                pass
 
 
 def main() -> None:

@@ -24,6 +24,7 @@ PREFIX = 9
 _HEADER = '{"type":"segment","schema":%d}'
 _LINE_START = re.compile(rb"(?=[0-9a-f]{8} \{)")
 
+_decode = json.JSONDecoder().raw_decode
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
@@ -95,7 +96,7 @@ def read_records(
             yield offset, behind, body
             continue
         try:
-            record = json.loads(body.decode())
+            record, _ = _decode(body.decode())
         except ValueError as error:
             yield offset, behind, Finding(str(path), offset, "damaged", f"not JSON: {error}")
             continue

@@ -161,7 +161,7 @@ class EnvironmentConformance:
 
     def test_a_pure_oracle_changes_nothing(self) -> None:
         with self._opened() as (environment, starts):
-            unjudged = self._run(environment, starts[0], see=NOTHING)[-1]
+            unjudged = self._run(environment, starts[0])[-1]
             session = environment.open(starts[0])
             if isinstance(session, Judged) and session.judging == "pure":
                 for action in self.actions(starts[0]):
@@ -295,9 +295,9 @@ def wrong_widths(width: int, dtype: str = "float32") -> list[Action]:
 
     other = "float64" if dtype == "float32" else "float32"
     return [
-        Control((0.0,) * (width + 1), dtype),
-        Control((0.0,) * max(width - 1, 1), dtype) if width > 1 else Text("x"),
-        Control((0.0,) * width, other),
+        Control((0,) * (width + 1), dtype),
+        Control((0,) * max(width - 1, 1), dtype) if width > 1 else Text("x"),
+        Control((0,) * width, other),
         Text("not a control vector"),
     ]
 

@@ -56,6 +56,7 @@ _STATE_HEAD = b"clew tabletop 1\n"
 #: CPU features that mathematical libraries choose their code by.
 _CPU_FEATURES = ("avx", "avx2", "fma", "avx512f", "asimd", "sve")
 _mj_step = mujoco.mj_step
+_ROOM_X, _ROOM_Y, _ROOM_Z = WORKSPACE_M
 
 
 class Bench:
@@ -149,12 +150,14 @@ class TabletopSession:
         ):
             self._check(action, see)
         dx, dy, dz, grip = action.values  # type: ignore[union-attr]
-        here, commanded = self._qpos[:3].tolist(), self._ctrl[:3].tolist()
-        finger = FINGER_TRAVEL_M * (1.0 - min(max(grip, -1.0), 1.0)) / 2
+        here, commanded = self._qpos.item, self._ctrl.item
+        finger = (
+            FINGER_TRAVEL_M * (1.0 - (-1.0 if grip < -1.0 else 1.0 if grip > 1.0 else grip)) / 2
+        )
         self._ctrl[:] = (
-            _commanded(dx, commanded[0], here[0], WORKSPACE_M[0]),
-            _commanded(dy, commanded[1], here[1], WORKSPACE_M[1]),
-            _commanded(dz, commanded[2], here[2], WORKSPACE_M[2]),
+            _commanded(dx, commanded(0), here(0), _ROOM_X),
+            _commanded(dy, commanded(1), here(1), _ROOM_Y),
+            _commanded(dz, commanded(2), here(2), _ROOM_Z),
             finger,
             finger,
         )
@@ -321,9 +324,15 @@ class Tabletop:
 
 
 def _commanded(move: float, commanded: float, here: float, room: tuple[float, float]) -> float:
-    target = commanded + REACH_M * min(max(move, -1.0), 1.0)
-    target = min(max(target, here - LEASH_M), here + LEASH_M)
-    return min(max(target, room[0]), room[1])
+    """One coordinate of the next command."""
+    # Comparisons and no min or max: an act without looking is to cost what its physics costs.
+    target = commanded + REACH_M * (-1.0 if move < -1.0 else 1.0 if move > 1.0 else move)
+    if target > here + LEASH_M:
+        target = here + LEASH_M
+    elif target < here - LEASH_M:
+        target = here - LEASH_M
+    low, high = room
+    return low if target < low else high if target > high else target
 
 
 def _view_of(options: Mapping[str, Any]) -> _View:

@@ -78,7 +78,7 @@ _HEAD = """\
   <worldbody>
     <light pos="-0.5 -0.7 1.4" dir="0.35 0.45 -1" diffuse="0.45 0.45 0.43" specular="0.1 0.1 0.1"
            directional="true"/>
-    <camera name="front" pos="0 -0.72 0.50" xyaxes="1 0 0 0 0.55 0.835" fovy="37"/>
+    <camera name="front" pos="0 -0.72 0.50" xyaxes="1 0 0 0 0.52 0.854" fovy="37"/>
     <camera name="top" pos="0 0.02 0.95" xyaxes="1 0 0 0 1 0" fovy="38"/>
     <body name="table">
       <geom type="box" pos="0 0.02 -0.02" size="0.42 0.34 0.02" material="table" contype="1"

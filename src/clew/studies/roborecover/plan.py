@@ -182,7 +182,7 @@ def _value(name: str, value: Any, annotation: Any, where: str) -> Any:
         raise Refused(
             f"{where!r} is {value!r}: it must be {'a table' if allowed == (Mapping,) else wanted}"
         )
-    if wanted in ("int", "float") and value < 0:
+    if isinstance(value, (int, float)) and value < 0:
         raise Refused(f"{where!r} is {value!r}: it must not be negative")
     return value
 

@@ -22,7 +22,7 @@ from clew.stats import (
     wilson,
 )
 from clew.studies.roborecover.funnel import funnel
-from clew.studies.roborecover.plan import PolicySpec
+from clew.studies.roborecover.plan import PolicySpec, Statistics
 from clew.studies.roborecover.stages import Candidate, RoboRecover
 
 Outcomes = Mapping[str, Sequence[Outcome]]
@@ -31,17 +31,17 @@ Outcomes = Mapping[str, Sequence[Outcome]]
 def tables(study: RoboRecover, done: Done) -> dict[str, Any]:
     """Every table as plain data. Headline: an unresolved trial counts as failed (as published)."""
     plan = study.plan
-    bootstrap = Bootstrap(
-        plan.statistics.seed, None, plan.statistics.draws, plan.statistics.confidence
-    )
     initial, recovery = _initial(study, done), _recovery(study, done)
+    episodes = {name: name for rows in initial.values() for name in rows}
+    episodes |= {c.name: f"{c.task}/{c.episode}" for c in study.test(done)}
+    method = "bootstrap over complete episodes, percentile"
     return {
         "study": "roborecover", "name": plan.name, "environment": plan.environment,
         "tasks": list(plan.tasks), "frames": plan.frames,
-        "statistics": {**asdict(plan.statistics), "method": bootstrap.method},
+        "statistics": {**asdict(plan.statistics), "method": method},
         "funnel": funnel(study, done),
-        "initial": _compared(initial, bootstrap),
-        "recovery": _compared(recovery, bootstrap),
+        "initial": _compared(initial, episodes, plan.statistics),
+        "recovery": _compared(recovery, episodes, plan.statistics),
         "recovery_by_task": _by(study, done, lambda c: c.task),
         "recovery_by_source": _by(study, done, lambda c: c.source),
         "scenarios": _scenarios(study, done),
@@ -77,21 +77,40 @@ def _outcomes(
     return [results[u.digest].outcome for u in study.trials(candidate, policy)]
 
 
-def _compared(outcomes: Mapping[str, Outcomes], bootstrap: Bootstrap) -> dict[str, Any]:
-    """Rates, paired contrasts and the retrospective oracle; empty without scenarios."""
-    if not any(outcomes.values()):
-        return {"scenarios": 0, "rates": [], "contrasts": [], "oracle": None}
+def _compared(
+    outcomes: Mapping[str, Outcomes], episodes: Mapping[str, str], statistics: Statistics
+) -> dict[str, Any]:
+    """Rates, paired contrasts and the retrospective oracle. Complete episodes are resampled, as
+    several scenarios may come from one; without two of them there is nothing to resample."""
+    scenarios = list(next(iter(outcomes.values())))
+    clusters = {name: episodes[name] for name in scenarios}
+    if len(set(clusters.values())) < 2:
+        return {
+            "scenarios": 0,
+            "too_few": len(scenarios),
+            "rates": [],
+            "contrasts": [],
+            "oracle": None,
+        }
+    bootstrap = Bootstrap(statistics.seed, clusters, statistics.draws, statistics.confidence)
     rated: dict[str, Table] = {n: tabulate(o, void="failed") for n, o in outcomes.items()}
     found = contrasts(rated, bootstrap)
     return {
-        "scenarios": len(next(iter(outcomes.values()))),
+        "scenarios": len(scenarios), "too_few": 0,
+        "episodes": len(set(clusters.values())),
         "rates": [
-            {"policy": name, **_estimate(found.rates[name]), **_counts(rows)}
+            {"policy": name, **_estimate(found.rates[name]), **_counts(rows),
+             "wilson": list(_wilson(found.rates[name], statistics.confidence))}
             for name, rows in outcomes.items()
         ],
         "contrasts": [_contrast(pair) for pair in found.pairs],
         "oracle": _estimate(oracle(rated, bootstrap)),
-    }
+    }  # fmt: skip
+
+
+def _wilson(estimate: Estimate, confidence: float) -> tuple[float, float]:
+    """Over scenarios, for where they are all alike and a bootstrap's interval has no width."""
+    return wilson(round(estimate.value * estimate.n), estimate.n, confidence)
 
 
 def _counts(rows: Outcomes) -> dict[str, Any]:
@@ -99,7 +118,7 @@ def _counts(rows: Outcomes) -> dict[str, Any]:
     rates = void_rates(counted["pass"], counted["fail"], counted["void"])
     return {
         "passed": counted["pass"], "failed": counted["fail"], "void": counted["void"],
-        "scheduled": rates.scheduled, "wilson": list(wilson(counted["pass"], rates.scheduled)),
+        "scheduled": rates.scheduled,
         "trial_rates": {
             "void_failed": rates.failed, "void_left_out": _number(rates.left_out),
             "void_passed": rates.passed,

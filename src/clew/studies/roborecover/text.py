@@ -29,7 +29,9 @@ def _funnel(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _rates(title: str, table: Mapping[str, Any], statistics: Mapping[str, Any]) -> str:
     if not table["scenarios"]:
-        return f"{title}: no scenarios"
+        return (
+            f"{title}: {table['too_few']} scenarios, from fewer than two episodes: too few to rate"
+        )
     rows = [
         [r["policy"], _percent(r), _interval(r), f"{r['passed']}/{r['scheduled']}", str(r["void"]),
          " / ".join(_share(r["trial_rates"][k]) for k in ("void_failed", "void_left_out", "void_passed"))]
@@ -46,8 +48,8 @@ def _rates(title: str, table: Mapping[str, Any], statistics: Mapping[str, Any]) 
         "void = 0 / out / 1",
     ]
     note = (
-        f"{table['scenarios']} scenarios; {statistics['method']}, {statistics['draws']} draws,"
-        f" seed {statistics['seed']}; voids count as failed; W: Wilson over trials"
+        f"{table['scenarios']} scenarios of {table['episodes']} episodes; {statistics['method']}, {statistics['draws']} draws,"
+        f" seed {statistics['seed']}; voids count as failed; W: Wilson over scenarios"
     )
     return grid(head, rows) + "\n" + note
 
