@@ -46,6 +46,7 @@ class Snapshots:
         seed: int = 0, on_withdrawn: Callable[[str], None] | None = None,
     ) -> None:  # fmt: skip
         self._kept: OrderedDict[str, Snapshot] = OrderedDict()
+        self._unfit: set[str] = set()
         self._limit, self._audit = limit_bytes, audit
         self._dice = np.random.default_rng(seed)
         self._place = digest(canonical_json(dict(environment.fingerprint())))[:16]
@@ -62,8 +63,9 @@ class Snapshots:
         key = trajectory.key()
         if key in self._kept:
             return True
-        if not len(trajectory) or trajectory.start.clock == "real":
+        if not len(trajectory) or trajectory.start.clock == "real" or key in self._unfit:
             return False
+        self._unfit.add(key)
         with _before_last(environment, trajectory) as episode:
             if not isinstance(episode.session, Saved):
                 return False
@@ -77,6 +79,7 @@ class Snapshots:
             if not _holds(kept, truth, episode, trajectory, match):
                 self.refused += 1
                 return False
+        self._unfit.discard(key)
         self._kept[key] = kept
         while self.size_bytes > self._limit:
             self._kept.popitem(last=False)

@@ -173,7 +173,7 @@ class Bench:
         options: dict[str, Any] = {"see": see, "probe": probe, "sink": sink}
         if earlier is None:
             episode = self._at(environment, origin, match, snapshots, options)
-            with _closing(episode):
+            with episode:
                 stop = episode.rollout(policy, brief, budget, until)
                 return self._judged(episode, stop, len(origin), recorder)
         trajectory, decisions = _joined(origin, earlier)
@@ -181,7 +181,7 @@ class Bench:
             environment, trajectory, decisions, policy, brief, budget, Exact(NOTHING),
             since=len(origin), until=until, **options,
         )  # fmt: skip
-        with _closing(episode):
+        with episode:
             return self._judged(episode, stop, len(origin), recorder)
 
     def _at(
@@ -242,15 +242,6 @@ def _joined(origin: Trajectory, earlier: Loaded) -> tuple[Trajectory, tuple[Deci
     steps = (*origin.steps, *earlier.trajectory.steps)
     decisions = tuple(earlier.decisions[n] for n in sorted(earlier.decisions))
     return Trajectory(origin.start, steps, earlier.trajectory.last), decisions
-
-
-@contextlib.contextmanager
-def _closing(episode: Episode) -> Iterator[None]:
-    """Close the session when done; the trajectory stays."""
-    try:
-        yield
-    finally:
-        episode.close()
 
 
 def serve(bench: Bench, message: Mapping[str, Any]) -> dict[str, Any]:

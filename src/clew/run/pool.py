@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import selectors
 import socket
 import subprocess
@@ -73,10 +74,20 @@ class Worker:
         """Send a unit; the reply comes through `receive`."""
         self.unit, self.affinity = unit, unit.affinity
         self.pulse.beat(1)
-        try:
-            self._socket.sendall(json.dumps(message, separators=(",", ":")).encode() + b"\n")
-        except OSError:
-            return  # it has died: `receive` will say so
+        self.send(message)
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Send any message; if the worker has died, `receive` says so."""
+        line = json.dumps(message, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+        with contextlib.suppress(OSError):
+            self._socket.sendall(line)
+
+    def wait(self, timeout_s: float) -> dict[str, Any] | None:
+        """As `receive`, after waiting for up to `timeout_s`; what it prints is drained meanwhile."""
+        readable, _, _ = select.select([self.socket_fd, self.output_fd], [], [], timeout_s)
+        if self.output_fd in readable:
+            self.drain()
+        return self.receive() if self.socket_fd in readable else {}
 
     def receive(self) -> dict[str, Any] | None:
         """A whole reply, or {} while there is none, or None when the worker is gone."""

@@ -14,11 +14,14 @@ def main(socket_fd: int, pulse_fd: int, folder: str, segment: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     from clew.run.bench import Bench, serve
     from clew.run.pulse import Pulse
+    from clew.run.serving import Served
 
+    served = Served()
     bench = Bench(Path(folder), segment, Pulse(pulse_fd))
     with socket.socket(fileno=socket_fd) as end, end.makefile("rwb") as lines:
         for line in lines:
-            reply = serve(bench, json.loads(line))
+            message = json.loads(line)
+            reply = served.answer(message) if "call" in message else serve(bench, message)
             lines.write(json.dumps(reply, separators=(",", ":"), allow_nan=False).encode() + b"\n")
             lines.flush()
     bench.sync()

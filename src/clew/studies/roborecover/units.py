@@ -41,7 +41,7 @@ def rollout(bench: Bench, arguments: Mapping[str, Any], inputs: Sequence[Any]) -
 
     rolled = bench.attempt(
         Trajectory(start), policy_of(arguments["policy"]), _brief(environment, task, bench.seed),
-        Budget(actions=environment.budget(task)),
+        _budget(environment, task),
         match=preset("state"), until=until, probe=arguments["point"] is not None,
     )  # fmt: skip
     passed = rolled.judgement.passed
@@ -95,7 +95,7 @@ def trial(bench: Bench, arguments: Mapping[str, Any], inputs: Sequence[Any]) -> 
     task = origin.start.task
     rolled = bench.attempt(
         origin, policy_of(arguments["policy"]), _brief(environment, task, bench.seed),
-        Budget(actions=environment.budget(task)), match=preset("state"), until=own_oracle,
+        _budget(environment, task), match=preset("state"), until=own_oracle,
     )  # fmt: skip
     return {
         "outcome": "pass" if rolled.judgement.passed else "fail",
@@ -114,6 +114,12 @@ def _described(bench: Bench, name: str) -> Described:
     if not isinstance(environment, Described):
         raise Refused(f"environment {name!r} does not list its tasks: it cannot be studied")
     return environment
+
+
+def _budget(environment: Described, task: str) -> Budget:
+    """The task's full number of actions; twice as many decisions end a policy that never acts."""
+    actions = environment.budget(task)
+    return Budget(actions=actions, decisions=2 * actions)
 
 
 def _brief(environment: Described, task: str, seed: int) -> Brief:
