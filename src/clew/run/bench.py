@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ from clew.core import (
     Judgement,
     Match,
     Oracle,
+    Outcome,
     Policy,
     Refused,
     Trajectory,
@@ -31,20 +33,23 @@ from clew.core import (
     boundary,
     outcome_of,
 )
-from clew.core.canonical import canonical_json, digest
+from clew.core.canonical import canonical_json, digest, plain
 from clew.core.errors import attributed
 from clew.match import Exact
 from clew.replay import Episode, Snapshots, begin, reconstruct, resume
-from clew.run.pulse import Pulse
+from clew.run.pulse import CLOSE, OPEN, Pulse
 from clew.run.sinks import Since, Tee
 from clew.run.units import Result
 from clew.store import Damaged, Loaded, Locator, Reader, Recorder, StoreFull, Writer, load
 
 #: A crash is its action's doing when every one of at least this many attempts that reached the
-#: action crashed there. With a random hazard of 3 % per step the chance of three in a row is
-#: 1 in 1,100 per crash.
-REPRODUCED = 3
-
+#: action crashed there. With a random hazard of 3 % per step, a crash is followed by four more in
+#: its place once in 1.2 million times (by two more: once in 1,100, which a large study would see).
+REPRODUCED = 5
+#: The phases in which a break that reproduces is the policy's doing, the last one first.
+BLAMED: Mapping[str, str] = {
+    "judge": "judging the state", "policy": "its decision", "act": "its last action",
+}  # fmt: skip
 
 #: Group commit: seconds between two fsyncs of a worker's segment and blob pack. A killed process
 #: loses nothing; after a power cut, results whose attempt is not on the disk do not count.
@@ -85,6 +90,7 @@ class Bench:
         self._fingerprints: dict[str, tuple[str, dict[str, str]]] = {}
         self._snapshots: dict[str, Snapshots] = {}
         self.withdrawn: list[str] = []
+        self._withdrawn: frozenset[str] = frozenset()
         self._synced = time.monotonic()
         self._begin_unit("", 0, (), False)
 
@@ -98,14 +104,29 @@ class Bench:
         """One unit's work. `cold`: no snapshots."""
         broken = [Broken.of(data) for data in message.get("broken", ())]
         cold = bool(message.get("cold"))
+        self._forget(frozenset(message.get("withdrawn", ())))
         self._begin_unit(str(message["unit"]), int(message["seed"]), broken, cold)
-        self.pulse.beat(1)
+        self.pulse.beat(OPEN)
         try:
             yield
         finally:
+            self.pulse.beat(CLOSE)
             if time.monotonic() - self._synced > SYNC_EVERY_S:
                 self.sync()
-            self.pulse.beat(0)
+
+    def _forget(self, withdrawn: frozenset[str]) -> None:
+        """Snapshots that failed their audit, here or elsewhere, are not to be served again."""
+        if not withdrawn <= self._withdrawn:
+            self._withdrawn |= withdrawn
+            self._snapshots.clear()
+
+    def close(self) -> None:
+        """Close the kept environments and the store."""
+        for environment in self._environments.values():
+            environment.close()
+        self._environments.clear()
+        if self._writer is not None:
+            self._writer.close()
 
     def sync(self) -> None:
         """Put everything recorded so far on the disk."""
@@ -139,9 +160,9 @@ class Bench:
     def snapshots(self, name: str) -> Snapshots:
         """The proven snapshots of the kept environment of that name."""
         if name not in self._snapshots:
-            self._snapshots[name] = Snapshots(
-                self.environment(name), on_withdrawn=self.withdrawn.append
-            )
+            made = Snapshots(self.environment(name), on_withdrawn=self.withdrawn.append)
+            made.withdrawn |= self._withdrawn
+            self._snapshots[name] = made
         return self._snapshots[name]
 
     def load(self, result: Mapping[str, Any]) -> Loaded:
@@ -224,17 +245,29 @@ class Bench:
 
     def _carried_on(self) -> Loaded | None:
         """The furthest broken attempt, or None; `Trouble` of the policy if its crash reproduces."""
-        if not self._broken:
+        readable = [pair for b in self._broken if (pair := self._broken_off(b))]
+        if not readable:
             return None
-        loaded = [(load(self.reader, b.locator), b.phase) for b in self._broken]
-        reached = [len(one.trajectory) for one, _ in loaded]
-        furthest = max(reached)
-        at_end = [phase for (_, phase), n in zip(loaded, reached) if n == furthest]
-        if len(at_end) >= REPRODUCED and len(set(at_end)) == 1 and at_end[0] in ("act", "policy"):
-            what = "its last action" if at_end[0] == "act" else "its decision"
-            detail = f"{what} after {furthest} actions broke the attempt {len(at_end)} times of {len(at_end)}"
-            raise Trouble(Cause("policy", "reproduced_crash", detail))
-        return max(loaded, key=lambda pair: len(pair[0].trajectory))[0]
+        furthest = max(len(one.trajectory) for one, _ in readable)
+        there = [(one, phase) for one, phase in readable if len(one.trajectory) == furthest]
+        phases = Counter(phase for _, phase in there)
+        # One that broke in a later phase had survived the earlier one.
+        for phase, what in BLAMED.items():
+            if phases[phase] >= REPRODUCED:
+                times = f"{phases[phase]} times of {phases[phase]}"
+                detail = f"{what} after {furthest} actions broke the attempt {times}"
+                raise Trouble(Cause("policy", "reproduced_crash", detail))
+            if phases[phase]:
+                break
+        return there[0][0]
+
+    def _broken_off(self, broken: Broken) -> tuple[Loaded, str] | None:
+        """None for an attempt that cannot be read, as after a power cut: others carry on."""
+        try:
+            loaded = load(self.reader, broken.locator)
+        except Damaged:
+            return None
+        return (loaded, broken.phase) if loaded.begun is not None else None
 
 
 def _joined(origin: Trajectory, earlier: Loaded) -> tuple[Trajectory, tuple[Decision, ...]]:
@@ -247,13 +280,12 @@ def _joined(origin: Trajectory, earlier: Loaded) -> tuple[Trajectory, tuple[Deci
 def serve(bench: Bench, message: Mapping[str, Any]) -> dict[str, Any]:
     """Run one unit; the reply's `result` is to be accepted, or its `broken` carried on."""
     began = time.monotonic()
-    values, cause = _called(bench, message)
-    outcome = values.pop("outcome", "pass") if cause is None else outcome_of(cause)
+    outcome, values, cause = _called(bench, message)
     bench.about["seconds"] = round(time.monotonic() - began, 6)
     result = Result(message["unit"], outcome, values, cause, bench.about)
     reply: dict[str, Any] = {"result": result.json(), "fingerprints": bench.fingerprints()}
     if cause is not None and (locator := bench.locator()) is not None:
-        phase = "act" if cause.kind == "crash" else "other"
+        phase = "judge" if cause.party == "judge" else "act" if cause.kind == "crash" else "other"
         reply["broken"] = {"locator": locator, "phase": phase}
     if bench.withdrawn:
         reply["withdrawn"] = list(bench.withdrawn)
@@ -261,20 +293,37 @@ def serve(bench: Bench, message: Mapping[str, Any]) -> dict[str, Any]:
     return reply
 
 
-def _called(bench: Bench, message: Mapping[str, Any]) -> tuple[dict[str, Any], Cause | None]:
-    """What the unit's function returned, or the cause that kept it from returning."""
+def _called(
+    bench: Bench, message: Mapping[str, Any]
+) -> tuple[Outcome, dict[str, Any], Cause | None]:
+    """The outcome and values that the unit's function returned, or the cause that kept it."""
     module, _, name = str(message["function"]).partition(":")
     try:
         with bench.serving(message):
             function = getattr(importlib.import_module(module), name)
-            return function(bench, message["arguments"], message["inputs"]), None
+            returned = function(bench, message["arguments"], message["inputs"])
+        return *_outcome_and_values(returned), None
     except Diverged as error:
-        return {}, Cause("environment", "diverged", str(error))
+        cause = Cause("environment", "diverged", str(error))
     except Trouble as error:
-        return {}, error.cause
+        cause = error.cause
     except (Damaged, StoreFull) as error:
-        return {}, Cause("harness", "store", str(error))
+        cause = Cause("harness", "store", str(error))
     except Refused as error:
-        return {}, Cause("plan", "refused", str(error))
+        cause = Cause("plan", "refused", str(error))
     except Exception as error:  # noqa: BLE001 - the one boundary: a failure becomes a verdict
-        return {}, attributed(error, "harness").cause
+        cause = attributed(error, "harness").cause
+    return outcome_of(cause), {}, cause
+
+
+def _outcome_and_values(returned: Any) -> tuple[Outcome, dict[str, Any]]:
+    """Raises `Trouble` of the harness for what cannot be sent, or is no outcome."""
+    try:
+        values: Any = plain(returned, "values")
+    except Refused as error:
+        raise Trouble(Cause("harness", "result", str(error))) from error
+    outcome = values.pop("outcome", "pass") if isinstance(values, dict) else None
+    if outcome not in ("pass", "fail", "void"):
+        detail = f"a unit's function returned {returned!r:.200}: a table with an outcome is needed"
+        raise Trouble(Cause("harness", "result", detail))
+    return outcome, values

@@ -17,13 +17,18 @@ from typing import Any
 
 from clew.core import Cause
 from clew.run import warden
-from clew.run.pulse import Phase, Pulse, new_pulse_fd
+from clew.run.pulse import OPEN, START, Phase, Pulse, new_pulse_fd
 from clew.run.units import Unit
 
+#: The engine comes first, the user's folders last: no file there may stand in for Python's own.
 _BOOT = (
-    "import sys; sys.path[:0] = sys.argv[5:]; from clew.run.worker import main;"
+    "import sys; sys.path = [*sys.argv[5:6], *filter(None, sys.path), *sys.argv[6:]];"
+    " from clew.run.worker import main;"
     " main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4])"
 )
+#: The affinity of a worker that has not been given anything yet.
+NEW = "new"
+_BOTH = selectors.EVENT_READ | selectors.EVENT_WRITE
 _TAIL = 4096
 
 
@@ -40,8 +45,9 @@ class Worker:
     ) -> None:
         self.segment, self.environment = segment, environment
         self.unit: Unit | None = None
-        self.affinity = ""
-        self._buffer = b""
+        self.affinity = NEW
+        self._received = bytearray()
+        self._unsent = b""
         self._tail: deque[bytes] = deque(maxlen=16)
         ours, theirs = socket.socketpair()
         pulse_fd = new_pulse_fd()
@@ -49,7 +55,8 @@ class Worker:
         output, printed = os.pipe()
         os.set_blocking(output, False)
         fds = (theirs.fileno(), pulse_fd, lifeline)
-        command = [str(interpreter), "-c", _BOOT, str(fds[0]), str(fds[1]), str(folder), segment]
+        numbers = [str(fds[0]), str(fds[1])]
+        command = [str(interpreter), "-u", "-c", _BOOT, *numbers, str(folder), segment]
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-S", "-E", "-s", warden.__file__, str(lifeline), *command, *paths],
@@ -72,15 +79,27 @@ class Worker:
 
     def give(self, unit: Unit, message: Mapping[str, Any]) -> None:
         """Send a unit; the reply comes through `receive`."""
+        self.pulse.beat(START if self.affinity == NEW else OPEN)
         self.unit, self.affinity = unit, unit.affinity
-        self.pulse.beat(1)
-        self.send(message)
+        self._unsent = _line(message)
+        self.send_on()
+
+    def send_on(self) -> bool:
+        """Send of the unit what the socket takes now; True when nothing is left to send."""
+        try:
+            while self._unsent:
+                sent = self._socket.send(self._unsent, socket.MSG_DONTWAIT)
+                self._unsent = self._unsent[sent:]
+        except BlockingIOError:
+            return False
+        except OSError:
+            self._unsent = b""  # it has died: `receive` will say so
+        return True
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Send any message; if the worker has died, `receive` says so."""
-        line = json.dumps(message, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+        """Send any message, all of it; if the worker has died, `receive` says so."""
         with contextlib.suppress(OSError):
-            self._socket.sendall(line)
+            self._socket.sendall(_line(message))
 
     def wait(self, timeout_s: float) -> dict[str, Any] | None:
         """As `receive`, after waiting for up to `timeout_s`; what it prints is drained meanwhile."""
@@ -97,11 +116,11 @@ class Worker:
             chunk = b""
         if not chunk:
             return None
-        self._buffer += chunk
-        if not self._buffer.endswith(b"\n"):
+        self._received += chunk
+        if not chunk.endswith(b"\n"):
             return {}
-        line, self._buffer = self._buffer, b""
-        reply: dict[str, Any] = json.loads(line)
+        reply: dict[str, Any] = json.loads(self._received)
+        self._received.clear()
         return reply
 
     def drain(self) -> bool:
@@ -115,10 +134,10 @@ class Worker:
 
     def overdue(self, deadlines: Mapping[str, float]) -> tuple[Phase, float] | None:
         """The phase that has outlasted its deadline, and for how long; None if none has."""
-        phase, seconds = self.pulse.read()
-        if self.unit is None or phase == "idle":
+        if self.unit is None:
             return None
-        return (phase, seconds) if seconds > deadlines.get(phase, deadlines["act"]) else None
+        phase, seconds = self.pulse.read()
+        return (phase, seconds) if seconds > deadlines[phase] else None
 
     def tail(self) -> str:
         """The last lines that the worker printed, for a cause's detail."""
@@ -145,23 +164,36 @@ class Worker:
         """What ended it, as far as its exit code and its last words tell."""
         phase, _ = self.pulse.read()
         code = self.end()
-        how = f"signal {code - 128}" if code > 128 else f"exit code {code}"
-        return Cause(
-            "environment", "worker_died", f"{how} during {phase}: {self.tail()}".strip(": ")
-        )
+        number = -code if code < 0 else code - 128
+        how = f"signal {number}" if number > 0 else f"exit code {code}"
+        detail = f"{how} during {phase}: {self.tail()}".strip(": ")
+        # By its own exit before it was up: no other unit would fare better.
+        kind = "no_start" if phase == "start" and number <= 0 else "worker_died"
+        return Cause("environment", kind, detail)
 
 
 class Pool:
     """The workers of one run and one selector over all their descriptors."""
 
     def __init__(self) -> None:
+        _occupy_standard_descriptors()
         self.workers: list[Worker] = []
         self.selector = selectors.DefaultSelector()
 
-    def add(self, worker: Worker) -> None:
+    def start(
+        self, interpreter: Path, paths: Sequence[str], folder: Path, segment: str, environment: str
+    ) -> Worker:
+        """A new worker, not yet given anything."""
+        worker = Worker(interpreter, paths, folder, segment, environment)
         self.workers.append(worker)
-        self.selector.register(worker.socket_fd, selectors.EVENT_READ, (worker, "reply"))
+        self.selector.register(worker.socket_fd, selectors.EVENT_READ, (worker, "socket"))
         self.selector.register(worker.output_fd, selectors.EVENT_READ, (worker, "print"))
+        return worker
+
+    def give(self, worker: Worker, unit: Unit, message: Mapping[str, Any]) -> None:
+        """Give a unit; what the socket does not take now is sent on by `ready`."""
+        worker.give(unit, message)
+        self.selector.modify(worker.socket_fd, _BOTH, (worker, "socket"))
 
     def remove(self, worker: Worker) -> None:
         """Forget a worker; the caller ends it."""
@@ -173,12 +205,16 @@ class Pool:
     def ready(self, timeout_s: float) -> list[Worker]:
         """Workers with a reply or an end to read; what they print is drained on the way."""
         found = []
-        for selected, _ in self.selector.select(timeout_s):
+        for selected, events in self.selector.select(timeout_s):
             worker, what = selected.data
-            if what == "reply":
+            if what == "print":
+                if not worker.drain():
+                    self.selector.unregister(worker.output_fd)
+                continue
+            if events & selectors.EVENT_WRITE and worker.send_on():
+                self.selector.modify(worker.socket_fd, selectors.EVENT_READ, selected.data)
+            if events & selectors.EVENT_READ:
                 found.append(worker)
-            elif not worker.drain():
-                self.selector.unregister(worker.output_fd)
         return found
 
     def close(self) -> None:
@@ -187,3 +223,14 @@ class Pool:
             self.remove(worker)
             worker.end()
         self.selector.close()
+
+
+def _line(message: Mapping[str, Any]) -> bytes:
+    return json.dumps(message, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+
+
+def _occupy_standard_descriptors() -> None:
+    """With stdin closed, a pipe would become descriptor 0, which no worker can inherit."""
+    while (fd := os.open(os.devnull, os.O_RDWR)) < 3:
+        pass
+    os.close(fd)

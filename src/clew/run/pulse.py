@@ -12,14 +12,20 @@ from typing import Literal
 
 from clew.core import Decision, Moment, Start, Step
 
-Phase = Literal["idle", "open", "act", "policy", "close"]
-PHASES: tuple[Phase, ...] = ("idle", "open", "act", "policy", "close")
+#: `start` lasts until a new worker serves its first unit, `close` until a unit's reply is sent.
+Phase = Literal["start", "open", "act", "policy", "close"]
+PHASES: tuple[Phase, ...] = ("start", "open", "act", "policy", "close")
+START, OPEN, ACT, POLICY, CLOSE = range(len(PHASES))
 _LAYOUT = struct.Struct("<dB")
 _SIZE = 64
 
 
 def new_pulse_fd() -> int:
     """A file descriptor of fresh shared memory, for a worker to inherit."""
+    if hasattr(os, "memfd_create"):  # a file on a full disk would kill the process that beats
+        fd = os.memfd_create("clew pulse")
+        os.truncate(fd, _SIZE)
+        return fd
     with tempfile.TemporaryFile() as file:
         file.truncate(_SIZE)
         return os.dup(file.fileno())
@@ -36,20 +42,23 @@ class Pulse:
 
     def read(self) -> tuple[Phase, float]:
         """The phase and for how many seconds it has lasted."""
-        since, phase = _LAYOUT.unpack_from(self._memory, 0)
+        before, now = b"", self._memory[: _LAYOUT.size]
+        while before != now:  # a beat may fall between its two fields
+            before, now = now, self._memory[: _LAYOUT.size]
+        since, phase = _LAYOUT.unpack(now)
         return PHASES[phase], (time.monotonic() - since if since else 0.0)
 
     def close(self) -> None:
         self._memory.close()
 
     def began(self, start: Start, moment: Moment) -> None:
-        self.beat(3)
+        self.beat(POLICY)
 
     def decided(self, number: int, decision: Decision) -> None:
-        self.beat(3)
+        self.beat(POLICY)
 
     def acting(self, t: int, step: Step) -> None:
-        self.beat(2)
+        self.beat(ACT)
 
     def acted(self, t: int, moment: Moment) -> None:
-        self.beat(3)
+        self.beat(POLICY)

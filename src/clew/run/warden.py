@@ -4,7 +4,8 @@
 
 It adopts every orphan below it (Linux child subreaper), and when the command ends, or the other
 end of the lifeline pipe is closed because the driver died, it kills all of them, `setsid` children
-included, and exits as the command did. Where there is no subreaper (macOS) it kills the command's
+included, and exits as the command did. It is two processes, an outer and an inner one: whichever
+is killed, the other ends everything. Where there is no subreaper (macOS) it kills the command's
 process group.
 """
 
@@ -24,16 +25,21 @@ def prctl(option: int, value: int) -> None:
         ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
 
 
-def start(command: list[str], lifeline: int) -> int:
-    """Fork and run the command in a session of its own; it dies with this process."""
+def start(command: list[str], keep: list[int]) -> int:
+    """Fork and run the command in a session of its own; it dies with this process.
+
+    What it inherits besides `keep` is the command's alone: its other end must see it close.
+    """
     parent = os.getpid()
     child = os.fork()
     if child:
+        close_all_but(keep)
         return child
     try:
         os.setsid()
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        os.close(lifeline)
+        for fd in keep:
+            os.close(fd)
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
@@ -77,8 +83,16 @@ def end_all(child: int) -> None:
             return
 
 
-def watch(child: int, lifeline: int) -> int:
-    """Wait for the command's end or the driver's; the command's wait status, or SIGKILL's."""
+def close_all_but(keep: list[int]) -> None:
+    """Close every descriptor above the standard ones except `keep`."""
+    below = 3
+    for fd in [*sorted(keep), os.sysconf("SC_OPEN_MAX")]:
+        os.closerange(below, fd)
+        below = fd + 1
+
+
+def watch(child: int, lifelines: list[int]) -> int:
+    """Wait for the child's end or that of a lifeline; the child's wait status, or SIGKILL's."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -87,8 +101,8 @@ def watch(child: int, lifeline: int) -> int:
         pid, status = os.waitpid(child, os.WNOHANG)
         if pid == child:
             return status
-        ready, _, _ = select.select([reader, lifeline], [], [], 5.0)
-        if lifeline in ready:
+        ready, _, _ = select.select([reader, *lifelines], [], [], 5.0)
+        if any(lifeline in ready for lifeline in lifelines):
             return signal.SIGKILL
         if reader in ready:
             os.read(reader, 4096)
@@ -106,11 +120,20 @@ def reap_orphans(child: int) -> None:
 def main() -> None:
     lifeline = int(sys.argv[1])
     os.set_inheritable(lifeline, False)
-    prctl(PR_SET_CHILD_SUBREAPER, 1)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    child = start(sys.argv[2:], lifeline)
-    status = watch(child, lifeline)
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    outer_alive, held_by_outer = os.pipe()
+    inner = os.fork()
+    if inner:
+        close_all_but([lifeline, held_by_outer])
+        child, status = inner, watch(inner, [lifeline])
+    else:
+        os.close(held_by_outer)
+        prctl(PR_SET_CHILD_SUBREAPER, 1)  # forks do not inherit it
+        lifelines = [lifeline, outer_alive]
+        child = start(sys.argv[2:], lifelines)
+        status = watch(child, lifelines)
     end_all(child)
     code = os.waitstatus_to_exitcode(status)
     os._exit(code if code >= 0 else 128 - code)
