@@ -16,7 +16,7 @@ import numpy as np
 
 from clew import registry
 from clew.core import Control
-from clew.match import Exact
+from clew.match import preset
 from clew.replay import Snapshots, begin, reconstruct
 
 STEPS, ROUNDS = 150, 30
@@ -32,8 +32,7 @@ def main(name: str) -> None:
             episode.act(Control(tuple(row), "float32"))
         episode.look(frozenset({"vector"}), True)
         trajectory = episode.trajectory
-    see = frozenset({"vector"})
-    match = Exact(see)
+    see, match = frozenset({"vector"}), preset("state")
     snapshots = Snapshots(environment, audit=0.0)
     if not snapshots.offer(environment, trajectory, match):
         raise SystemExit("the snapshot did not pass its proof")

@@ -6,16 +6,18 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from clew.cli.run import count, whole
+
 
 def add(subparsers: Any) -> None:
     """The four commands."""
     verify = subparsers.add_parser("verify", help="recompute a run's tables; run a sample again")
     verify.add_argument("path", type=Path, help="a run's folder or a pack")
     verify.add_argument(
-        "--sample", type=int, default=5, help="units to run again, cold (default 5)"
+        "--sample", type=whole, default=5, help="units to run again, cold (default 5)"
     )
-    verify.add_argument("--seed", type=int, default=0, help="seed of the sample (default 0)")
-    verify.add_argument("--workers", type=int, default=2, help="worker processes (default 2)")
+    verify.add_argument("--seed", type=whole, default=0, help="seed of the sample (default 0)")
+    verify.add_argument("--workers", type=count, default=2, help="worker processes (default 2)")
     verify.set_defaults(call=_verify)
     pack = subparsers.add_parser("pack", help="put a run into one file")
     pack.add_argument("folder", type=Path, help="the run's folder")
@@ -25,7 +27,7 @@ def add(subparsers: Any) -> None:
     unpack.add_argument("file", type=Path, help="the pack")
     unpack.add_argument("folder", type=Path, help="the folder to make")
     unpack.set_defaults(call=_unpack)
-    gc = subparsers.add_parser("gc", help="drop what no accepted result refers to")
+    gc = subparsers.add_parser("gc", help="drop what nothing in a run refers to")
     gc.add_argument("folder", type=Path, help="the run's folder")
     gc.add_argument("--dry-run", action="store_true", help="only say what would be dropped")
     gc.set_defaults(call=_gc)
@@ -79,6 +81,10 @@ def _gc(arguments: argparse.Namespace) -> int:
     folder = RunFolder(arguments.folder)
     with folder.held():
         collected = gc(folder.path, dry_run=arguments.dry_run)
+    for finding in collected.left_alone:
+        print(f"left alone: {finding}")
     word = "would drop" if arguments.dry_run else "dropped"
-    print(f"{arguments.folder}: {word} {collected}")
+    dropped = f"{collected.blobs} blobs, {collected.dropped_bytes / 2**20:.1f} MiB"
+    kept = f"{collected.kept_bytes / 2**20:.1f} MiB are kept"
+    print(f"{arguments.folder}: {word} {dropped}; {kept}")
     return 0

@@ -22,7 +22,7 @@ def add(subparsers: Any) -> None:
     plan = subparsers.add_parser("plan", help="say what a plan would run, how long, how much disk")
     plan.add_argument("plan", type=Path, help="a plan file (TOML)")
     plan.add_argument("--out", type=Path, help="a run's folder: only what is missing there counts")
-    plan.add_argument("--workers", type=_count, default=_cores(), help="worker processes")
+    plan.add_argument("--workers", type=count, default=_cores(), help="worker processes")
     plan.set_defaults(call=_plan)
     report = subparsers.add_parser("report", help="write a finished run's tables and report again")
     report.add_argument("folder", type=Path, help="the run's folder")
@@ -30,7 +30,7 @@ def add(subparsers: Any) -> None:
 
 
 def _driving(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--workers", type=_count, default=_cores(), help="worker processes")
+    parser.add_argument("--workers", type=count, default=_cores(), help="worker processes")
     parser.add_argument("--quota", type=_bytes, help="most bytes of the run's folder, such as 20G")
     parser.add_argument("--here", action="store_true", help="all in this process, for a debugger")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
@@ -112,11 +112,18 @@ def _cores() -> int:
         return os.cpu_count() or 1
 
 
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return number
+def count(text: str) -> int:
+    """A whole number, at least 1, for argparse."""
+    if whole(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} must be at least 1")
+    return int(text)
+
+
+def whole(text: str) -> int:
+    """A whole number, at least 0, for argparse."""
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+    return int(text)
 
 
 def _bytes(text: str) -> int:
@@ -124,6 +131,9 @@ def _bytes(text: str) -> int:
     units = {"K": 10, "M": 20, "G": 30, "T": 40}
     shift = units.get(text[-1:].upper(), 0)
     try:
-        return int(float(text[:-1] if shift else text) * (1 << shift))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 500M or 20G") from None
+        size = int(float(text[:-1] if shift else text) * (1 << shift))
+    except (ValueError, OverflowError):
+        size = 0
+    if size < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 500M or 20G")
+    return size

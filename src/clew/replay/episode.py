@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from clew.core import (  # isort: skip
     NOTHING, UNSEEN, Action, Actor, Brief, Budget, Cause, Channels, ClewError, Decision, Diverged,
@@ -36,7 +36,8 @@ class Episode:
         self._steps: list[Step] = list(steps)
         self._now = Moment()
         self._decisions = 0
-        self._probed: Probed | None = session if isinstance(session, Probed) else None
+        # By its method alone: isinstance of a protocol costs as much as ten acts' bookkeeping.
+        self._probed = cast("Probed", session) if hasattr(session, "probe") else None
         self._real = start.clock == "real"
         self._idle_since = time.monotonic() if self._real else 0.0
         self._over = ""

@@ -3,11 +3,10 @@ attempts, and carries on those that infrastructure broke. It knows no study."""
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,7 +47,7 @@ from clew.store import Damaged, Loaded, Locator, Reader, Recorder, StoreFull, Wr
 REPRODUCED = 5
 #: The phases in which a break that reproduces is the policy's doing, the last one first.
 BLAMED: Mapping[str, str] = {
-    "judge": "judging the state", "policy": "its decision", "act": "its last action",
+    "policy": "its decision", "after": "looking at the state", "act": "its last action",
 }  # fmt: skip
 
 #: Group commit: seconds between two fsyncs of a worker's segment and blob pack. A killed process
@@ -90,7 +89,7 @@ class Bench:
         self._fingerprints: dict[str, tuple[str, dict[str, str]]] = {}
         self._snapshots: dict[str, Snapshots] = {}
         self.withdrawn: list[str] = []
-        self._withdrawn: frozenset[str] = frozenset()
+        self.told_withdrawn: frozenset[str] = frozenset()
         self._synced = time.monotonic()
         self._begin_unit("", 0, (), False)
 
@@ -99,25 +98,25 @@ class Bench:
         self._recorder: Recorder | None = None
         self.about: dict[str, Any] = {}
 
-    @contextlib.contextmanager
-    def serving(self, message: Mapping[str, Any]) -> Iterator[None]:
-        """One unit's work. `cold`: no snapshots."""
+    def take_up(self, message: Mapping[str, Any]) -> None:
+        """Begin a unit's work. `cold`: no snapshots."""
         broken = [Broken.of(data) for data in message.get("broken", ())]
-        cold = bool(message.get("cold"))
         self._forget(frozenset(message.get("withdrawn", ())))
-        self._begin_unit(str(message["unit"]), int(message["seed"]), broken, cold)
+        self._begin_unit(
+            str(message["unit"]), int(message["seed"]), broken, bool(message.get("cold"))
+        )
         self.pulse.beat(OPEN)
-        try:
-            yield
-        finally:
-            self.pulse.beat(CLOSE)
-            if time.monotonic() - self._synced > SYNC_EVERY_S:
-                self.sync()
+
+    def finish(self) -> None:
+        """The unit's function has returned."""
+        self.pulse.beat(CLOSE)
+        if time.monotonic() - self._synced > SYNC_EVERY_S:
+            self.sync()
 
     def _forget(self, withdrawn: frozenset[str]) -> None:
         """Snapshots that failed their audit, here or elsewhere, are not to be served again."""
-        if not withdrawn <= self._withdrawn:
-            self._withdrawn |= withdrawn
+        if not withdrawn <= self.told_withdrawn:
+            self.told_withdrawn |= withdrawn
             self._snapshots.clear()
 
     def close(self) -> None:
@@ -161,7 +160,7 @@ class Bench:
         """The proven snapshots of the kept environment of that name."""
         if name not in self._snapshots:
             made = Snapshots(self.environment(name), on_withdrawn=self.withdrawn.append)
-            made.withdrawn |= self._withdrawn
+            made.withdrawn |= self.told_withdrawn
             self._snapshots[name] = made
         return self._snapshots[name]
 
@@ -253,7 +252,7 @@ class Bench:
         phases = Counter(phase for _, phase in there)
         # One that broke in a later phase had survived the earlier one.
         for phase, what in BLAMED.items():
-            if phases[phase] >= REPRODUCED:
+            if phases[phase] >= REPRODUCED and (furthest or phase == "policy"):
                 times = f"{phases[phase]} times of {phases[phase]}"
                 detail = f"{what} after {furthest} actions broke the attempt {times}"
                 raise Trouble(Cause("policy", "reproduced_crash", detail))
@@ -285,12 +284,18 @@ def serve(bench: Bench, message: Mapping[str, Any]) -> dict[str, Any]:
     result = Result(message["unit"], outcome, values, cause, bench.about)
     reply: dict[str, Any] = {"result": result.json(), "fingerprints": bench.fingerprints()}
     if cause is not None and (locator := bench.locator()) is not None:
-        phase = "judge" if cause.party == "judge" else "act" if cause.kind == "crash" else "other"
-        reply["broken"] = {"locator": locator, "phase": phase}
+        reply["broken"] = {"locator": locator, "phase": _phase(cause)}
     if bench.withdrawn:
         reply["withdrawn"] = list(bench.withdrawn)
         bench.withdrawn.clear()
     return reply
+
+
+def _phase(cause: Cause) -> str:
+    """What the attempt was doing when an error, which left the worker alive, broke it."""
+    if cause.kind in ("open", "diverged"):
+        return "other"
+    return "act" if cause.kind == "crash" else "after"
 
 
 def _called(
@@ -299,9 +304,10 @@ def _called(
     """The outcome and values that the unit's function returned, or the cause that kept it."""
     module, _, name = str(message["function"]).partition(":")
     try:
-        with bench.serving(message):
-            function = getattr(importlib.import_module(module), name)
-            returned = function(bench, message["arguments"], message["inputs"])
+        bench.take_up(message)
+        function = getattr(importlib.import_module(module), name)
+        returned = function(bench, message["arguments"], message["inputs"])
+        bench.finish()
         return *_outcome_and_values(returned), None
     except Diverged as error:
         cause = Cause("environment", "diverged", str(error))

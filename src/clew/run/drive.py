@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,7 +14,7 @@ from typing import Any, Protocol
 from clew import environment_install
 from clew.core import Refused
 from clew.registry import manifest
-from clew.run.engine import place
+from clew.run.engine import frozen, place
 from clew.run.executor import Done, Executor, Progress, Stage
 from clew.run.folder import RunFolder, write_private
 from clew.run.units import Result, Unit
@@ -27,6 +29,7 @@ class Study(Protocol):
 
     def stages(self) -> Sequence[Stage]: ...
     def environments(self) -> Sequence[str]: ...
+    def policies(self) -> Sequence[str]: ...
     def tables(self, done: Done) -> dict[str, Any]: ...
     def text(self, tables: Mapping[str, Any]) -> str: ...
     def most(self) -> Mapping[str, int]: ...
@@ -34,11 +37,19 @@ class Study(Protocol):
 
 def open_run(study: Study, path: Path) -> tuple[RunFolder, Path]:
     """The run's folder, made if it is not there, and the frozen engine that its workers use."""
+    must_run_here(study)
+    engine, _ = frozen()
+    folder = RunFolder.create(path, study.name, study.data, engine)
+    _, file = place(folder.path / "engine")
+    return folder, file
+
+
+def must_run_here(study: Study) -> None:
+    """Raise `Refused` for an environment that is not installed or a policy that is not there."""
     for environment in study.environments():
         interpreter(environment)
-    path.mkdir(parents=True, exist_ok=True)
-    engine, file = place(path / "engine")
-    return RunFolder.create(path, study.name, study.data, engine), file
+    for policy in study.policies():
+        manifest("policy", policy)
 
 
 def drive(
@@ -51,35 +62,18 @@ def drive(
     quota_bytes: int | None = None,
     here: bool = False,
 ) -> Done:
-    """Run every stage that is not done yet. Raises `Interrupted` after a Ctrl-C."""
+    """Run every stage that is not done yet, with workers or, `here`, one unit after another in this
+    process. Raises `Interrupted` after a Ctrl-C."""
+    if folder.header["engine"][:16] not in engine.name:
+        progress.note("this clew is not the one that the run was begun with: its engine differs")
+    for finding in folder.damage():
+        progress.note(f"{finding}; a unit whose result was there is done again")
     with folder.driving() as driver:
-        if here:
-            return run_here(study, folder, driver, progress)
         executor = Executor(
-            folder, driver, interpreter, workers=workers, paths=(str(engine), os.getcwd()),
-            progress=progress, quota_bytes=quota_bytes,
+            folder, driver, interpreter, workers=1 if here else workers,
+            paths=(str(engine), os.getcwd()), progress=progress, quota_bytes=quota_bytes, here=here,
         )  # fmt: skip
         return executor.run(study.stages())
-
-
-def run_here(study: Study, folder: RunFolder, driver: str, progress: Progress) -> Done:
-    """Every unit in this process, one after another: no warden, no deadline, for a debugger."""
-    from clew.run.bench import Bench, serve
-    from clew.run.pulse import Pulse, new_pulse_fd
-
-    bench = Bench(folder.path, f"{driver}-here", Pulse(new_pulse_fd()))
-    results, done = folder.accepted(), Done()
-    for stage in study.stages():
-        units = list(stage.units(done))
-        missing = [u for u in units if u.digest not in results]
-        progress.stage(stage.name, len(units), len(units) - len(missing))
-        for unit in missing:
-            reply = serve(bench, unit.message([results[d].json() for d in unit.inputs]))
-            folder.log.append(reply["result"])
-            results[unit.digest] = Result.of(reply["result"])
-            progress.accepted(results[unit.digest])
-        done.add(stage.name, [(u, results[u.digest]) for u in units])
-    return done
 
 
 def finished(study: Study, folder: RunFolder) -> Done:
@@ -117,17 +111,19 @@ def rerun(
     study: Study, folder: RunFolder, units: Sequence[Unit], *, workers: int, progress: Progress
 ) -> dict[str, Result]:
     """Those units again, cold (no snapshots), beside the run: its log is not touched."""
-    _, engine = place(folder.path / "engine")
-    executor = Executor(
-        folder, f"verify-{os.getpid():x}", interpreter, workers=workers,
-        paths=(str(engine), os.getcwd()), progress=progress, cold=True,
-    )  # fmt: skip
-    try:
-        return executor.again(units)
-    finally:
-        for part, suffix in (("segments", "jsonl"), ("blobs", "pack")):
-            for file in (folder.path / part).glob(f"verify-{os.getpid():x}-*.{suffix}"):
-                file.unlink()
+    name = f"verify-{secrets.token_hex(4)}"
+    with tempfile.TemporaryDirectory() as temporary:
+        _, engine = place(Path(temporary))
+        executor = Executor(
+            folder, name, interpreter, workers=workers, paths=(str(engine), os.getcwd()),
+            progress=progress, cold=True,
+        )  # fmt: skip
+        try:
+            return executor.again(units)
+        finally:
+            for part in ("segments", "blobs"):
+                for file in (folder.path / part).glob(f"{name}-*"):
+                    file.unlink()
 
 
 def tables_of(study: Study, folder: RunFolder, done: Done) -> dict[str, Any]:

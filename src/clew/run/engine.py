@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import zipfile
@@ -34,8 +35,13 @@ def place(folder: Path) -> tuple[str, Path]:
     name, data = frozen()
     path = folder / f"engine-{name[:16]}.zip"
     if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
         temporary = path.with_suffix(f".{os.getpid()}")
-        temporary.write_bytes(data)
-        os.replace(temporary, path)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            temporary.write_bytes(data)
+            os.replace(temporary, path)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise Refused(f"{path} cannot be written: {error.strerror}") from error
     return name, path

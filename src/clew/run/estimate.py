@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from clew.run.drive import Study, interpreter
-from clew.run.engine import place
+from clew.run.drive import Study, interpreter, must_run_here, open_run
 from clew.run.executor import Done, Executor, Stage, size_bytes
 from clew.run.folder import RunFolder
 from clew.run.units import Result, Unit
@@ -26,8 +26,7 @@ class _Silent:
 def estimate(study: Study, path: Path, workers: int) -> str:
     """Lines of text: units per stage, seconds and bytes. Stages that depend on results are given
     as the most that they can be. Raises `Refused` if the plan cannot run here."""
-    for environment in study.environments():
-        interpreter(environment)
+    must_run_here(study)
     results = RunFolder(path).accepted() if (path / "run.json").exists() else {}
     most, known, first = study.most(), _known(study, results), _first(study)
     if results:
@@ -69,19 +68,28 @@ def _known(study: Study, results: Mapping[str, Result]) -> dict[str, tuple[int, 
 
 
 def _first(study: Study) -> list[Unit]:
-    return list(study.stages()[0].units(Done()))
+    """The units of the first stage that has any and needs no results."""
+    for stage in study.stages():
+        try:
+            if units := list(stage.units(Done())):
+                return units
+        except KeyError:
+            break
+    return []
 
 
 def _pilot(study: Study, units: Sequence[Unit]) -> tuple[float, float]:
     """(seconds, bytes) per unit, the first unit of a worker left out: it loads the simulator."""
+    if not units:
+        return 0.0, 0.0
     with tempfile.TemporaryDirectory() as name:
         path = Path(name)
-        digest, engine = place(path / "engine")
-        folder = RunFolder.create(path, study.name, study.data, digest)
+        folder, engine = open_run(study, path)
         with folder.driving() as driver:
             executor = Executor(
-                folder, driver, interpreter, workers=1, paths=(str(engine),), progress=_Silent()
-            )
+                folder, driver, interpreter, workers=1, paths=(str(engine), os.getcwd()),
+                progress=_Silent(),
+            )  # fmt: skip
             done = executor.run([Stage("pilot", lambda _: units)])
         results = [result for _, result in done["pilot"]]
         return _measured(results[1:] or results), size_bytes(path) / len(units)

@@ -14,12 +14,14 @@ from typing import Any, Protocol
 
 from clew.core import Cause, Refused
 from clew.run.folder import RunFolder
-from clew.run.pool import Pool, Worker
+from clew.run.here import HerePool
+from clew.run.pool import NEW, Pool, Worker
 from clew.run.units import Result, Unit
-from clew.store import Reader, attempts
 
 #: Seconds that one phase of a unit may last before its worker is killed.
-DEADLINES: Mapping[str, float] = {"open": 180.0, "act": 60.0, "policy": 300.0, "close": 60.0}
+DEADLINES: Mapping[str, float] = {
+    "start": 180.0, "open": 180.0, "act": 60.0, "policy": 300.0, "close": 60.0,
+}  # fmt: skip
 #: A run stops before the disk has less than this left.
 RESERVE_BYTES = 128 << 20
 _QUOTA_EVERY_S = 5.0
@@ -59,7 +61,7 @@ class Progress(Protocol):
     def note(self, text: str) -> None: ...
 
 
-class Interrupted(Exception):
+class Interrupted(KeyboardInterrupt):
     """Ctrl-C: units in hand were finished, nothing was lost; the rest is left for a resume."""
 
 
@@ -79,6 +81,7 @@ class Executor:
         progress: Progress,
         quota_bytes: int | None = None,
         cold: bool = False,
+        here: bool = False,
     ) -> None:
         self._folder, self._driver, self._interpreter = folder, driver, interpreter
         self._limit, self._paths, self._progress = workers, tuple(paths), progress
@@ -88,23 +91,29 @@ class Executor:
         self._log = True
         self._broken: dict[str, list[Any]] = folder.broken_attempts()
         self._known_fingerprints = set(folder.fingerprints())
+        self._withdrawn = folder.withdrawn()
+        self._units: dict[str, Unit] = {}
         self._tries: Counter[str] = Counter()
-        self._started, self._measured = 0, 0.0
-        self._stopping = 0
-        self._pool = Pool()
+        self._started, self._measured = 0, float("-inf")
+        self._stopping, self._told, self._reopened = 0, False, False
+        self._here, self._pool = here, HerePool() if here else Pool()
 
     def run(self, stages: Sequence[Stage]) -> Done:
         """Every stage in turn. Raises `Interrupted` after a Ctrl-C."""
-        done = Done()
         with self._interruptible():
             try:
-                for stage in stages:
-                    units = list(stage.units(done))
-                    self._finish(stage.name, units)
-                    done.add(stage.name, [(u, self._results[u.digest]) for u in units])
+                while True:
+                    self._reopened, done = False, Done()
+                    for stage in stages:
+                        units = list(stage.units(done))
+                        self._finish(stage.name, units)
+                        if self._reopened:
+                            break
+                        done.add(stage.name, [(u, self._results[u.digest]) for u in units])
+                    else:
+                        return done
             finally:
                 self._pool.close()
-        return done
 
     def again(self, units: Sequence[Unit]) -> dict[str, Result]:
         """New results of units that have one already; the log is not touched."""
@@ -117,25 +126,33 @@ class Executor:
         return self._results
 
     def _finish(self, name: str, units: Sequence[Unit]) -> None:
-        todo = _Queue(u for u in units if u.digest not in self._results)
-        self._progress.stage(name, len(units), len(units) - len(todo))
         self._units = {u.digest: u for u in units}
-        while len(todo) or any(w.unit for w in self._pool.workers):
-            if not self._stopping:
+        todo = _Queue(u for u in self._units.values() if u.digest not in self._results)
+        self._progress.stage(name, len(self._units), len(self._units) - len(todo))
+        while (len(todo) and not self._reopened) or self._in_hand():
+            if self._stopping:
+                self._announce_stop()
+            elif not self._reopened:
                 self._hand_out(todo)
-            elif not any(w.unit for w in self._pool.workers):
-                raise Interrupted
             for worker in self._pool.ready(0.1):
                 self._heard(worker, todo)
             self._keep_deadlines(todo)
             self._keep_quota()
-            if self._stopping > 1:
+            if self._stopping > 1 or (self._stopping and len(todo) and not self._in_hand()):
                 raise Interrupted
+
+    def _in_hand(self) -> bool:
+        return any(worker.unit for worker in self._pool.workers)
+
+    def _announce_stop(self) -> None:
+        if not self._told:
+            self._told = True
+            self._progress.note("finishing the units in hand; Ctrl-C again kills them")
 
     def _hand_out(self, todo: _Queue) -> None:
         for worker in list(self._pool.workers):
             if worker.unit is None and (unit := todo.take(worker.environment, worker.affinity)):
-                if unit.fresh and worker.affinity != "new":
+                if unit.fresh and worker.affinity != NEW:
                     worker = self._replaced(worker, unit.environment)
                 self._give(worker, unit)
         while len(todo) and len(self._pool.workers) < self._limit:
@@ -150,17 +167,14 @@ class Executor:
     def _give(self, worker: Worker, unit: Unit) -> None:
         inputs = [(self._results.get(d) or self._before[d]).json() for d in unit.inputs]
         broken = list(self._broken.get(unit.digest, ()))
-        worker.give(unit, unit.message(inputs, broken=broken, cold=self._cold))
+        more = {"broken": broken, "cold": self._cold, "withdrawn": sorted(self._withdrawn)}
+        self._pool.give(worker, unit, unit.message(inputs, **more))
 
     def _start(self, environment: str) -> Worker:
         self._started += 1
         segment = f"{self._driver}-{self._started}"
-        worker = Worker(
-            self._interpreter(environment), self._paths, self._folder.path, segment, environment
-        )
-        worker.affinity = "new"
-        self._pool.add(worker)
-        return worker
+        interpreter = self._interpreter(environment)
+        return self._pool.start(interpreter, self._paths, self._folder.path, segment, environment)
 
     def _discard(self, worker: Worker) -> None:
         self._pool.remove(worker)
@@ -177,6 +191,8 @@ class Executor:
             phase, _ = worker.pulse.read()
             self._pool.remove(worker)
             cause = worker.death()
+            if cause.kind == "no_start":
+                raise Refused(f"workers of {worker.environment!r} do not start: {cause.detail}")
             if unit is not None:
                 self._was_broken(unit, worker.segment, phase, cause, todo)
         elif reply:
@@ -190,48 +206,48 @@ class Executor:
         for name, facts in reply["fingerprints"].items():
             if name not in self._known_fingerprints:
                 self._known_fingerprints.add(name)
-                self._folder.log.append({"type": "fingerprint", "digest": name, "facts": facts})
+                self._append({"type": "fingerprint", "digest": name, "facts": facts})
         for snapshot in reply.get("withdrawn", ()):
             self._withdraw(snapshot, todo)
         result = Result.of(reply["result"])
-        if result.cause is not None and result.cause.party == "plan":
-            raise Refused(f"unit {unit.function.rpartition(':')[2]}: {result.cause.detail}")
-        retry = result.cause is not None and result.cause.kind in ("crash", "error", "open")
-        if (
-            result.outcome == "void"
-            and retry
-            and result.cause
-            and result.cause.party == "environment"
-        ):
+        if result.cause is not None and self._log:
+            _must_go_on(unit, result.cause)
+        if result.about.get("snapshot") in self._withdrawn:
+            todo.add(unit)
+        elif not _worth_another(result.cause):
+            self._accept(result)
+        else:
             if reply.get("broken"):
                 self._broken.setdefault(unit.digest, []).append(reply["broken"])
-            if self._again(unit, todo):
-                return
-        self._accept(result)
+            if not self._again(unit, todo):
+                self._accept(result)
+
+    def _append(self, record: Mapping[str, Any]) -> None:
+        if self._log:
+            self._folder.log.append(record)
 
     def _accept(self, result: Result) -> None:
-        if self._log:
-            self._folder.log.append(result.json())
-        known = self._results.get(result.unit)
-        if known is None or known.outcome == "void":
-            self._results[result.unit] = result
+        self._append(result.json())
+        self._results[result.unit] = result
         self._broken.pop(result.unit, None)
         self._progress.accepted(result)
 
     def _withdraw(self, snapshot: str, todo: _Queue) -> None:
         """A snapshot failed its audit: what used it is done again."""
-        self._folder.log.append({"type": "withdrawn", "snapshot": snapshot})
+        self._append({"type": "withdrawn", "snapshot": snapshot})
+        self._withdrawn.add(snapshot)
         self._progress.note(f"snapshot {snapshot} failed its audit; what used it is done again")
-        for unit, result in list(self._results.items()):
+        for digest, result in list(self._results.items()):
             if result.about.get("snapshot") == snapshot:
-                del self._results[unit]
-                if unit in self._units:
-                    todo.add(self._units[unit])
+                del self._results[digest]
+                if digest in self._units:
+                    todo.add(self._units[digest])
+                else:
+                    self._reopened = True
 
     def _was_broken(self, unit: Unit, segment: str, phase: str, cause: Cause, todo: _Queue) -> None:
-        reader = Reader(self._folder.path)
-        for attempt in attempts(reader, segment):
-            if attempt.about.get("unit") == unit.digest and attempt.finish is None:
+        for attempt in self._folder.unfinished(segment):
+            if attempt.about.get("unit") == unit.digest:
                 entry = {"locator": attempt.locator.json(), "phase": phase}
                 self._broken.setdefault(unit.digest, []).append(entry)
         self._progress.note(f"{cause.kind}: {cause.detail}")
@@ -252,6 +268,8 @@ class Executor:
                 self._discard(worker)
                 assert unit is not None
                 detail = f"{phase} lasted over {seconds:.0f} s: {worker.tail()}".strip(": ")
+                if phase == "start":
+                    raise Refused(f"workers of {worker.environment!r} do not start: {detail}")
                 cause = Cause("environment", "deadline", detail)
                 self._was_broken(unit, worker.segment, phase, cause, todo)
 
@@ -275,22 +293,40 @@ class Executor:
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
-        """Ctrl-C once: finish what is in hand. Twice: kill it (it is resumed later)."""
+        """Ctrl-C or SIGTERM once: finish what is in hand. Twice: kill it (it is resumed later)."""
 
         def stop(*_: Any) -> None:
             self._stopping += 1
-            if self._stopping == 1:
-                self._progress.note("finishing the units in hand; Ctrl-C again kills them")
+            if self._stopping > 1 and self._here:
+                raise Interrupted
 
+        numbers = (signal.SIGINT, signal.SIGTERM)
         try:
-            before = signal.signal(signal.SIGINT, stop)
+            before = {number: signal.signal(number, stop) for number in numbers}
         except ValueError:  # not in the main thread: whoever runs us handles signals
             yield
             return
         try:
             yield
         finally:
-            signal.signal(signal.SIGINT, before)
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def _must_go_on(unit: Unit, cause: Cause) -> None:
+    """A plan that cannot be carried out, or a store that cannot be read or written, stops the run:
+    units that fail for that alone have no result, and are done when it is mended."""
+    if cause.party == "plan":
+        raise Refused(f"unit {unit.function.rpartition(':')[2]}: {cause.detail}")
+    if (cause.party, cause.kind) == ("harness", "store"):
+        raise Refused(cause.detail)
+
+
+def _worth_another(cause: Cause | None) -> bool:
+    """Infrastructure broke it: it is carried on. A replay that diverged is a measurement."""
+    return (
+        cause is not None and cause.party in ("environment", "judge") and cause.kind != "diverged"
+    )
 
 
 class _Queue:

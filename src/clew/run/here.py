@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from clew.core import Cause
+from clew.core import Cause, Refused
 from clew.run.pool import NEW, Pool, Worker
 from clew.run.pulse import Phase, Pulse, new_pulse_fd
 from clew.run.units import Unit
@@ -48,7 +48,12 @@ class _Here(Worker):
         from clew.run.bench import serve
 
         self.unit, self.affinity = unit, unit.affinity
-        self._reply = serve(self._bench, message)
+        try:
+            self._reply = serve(self._bench, message)
+        except SystemExit as error:
+            raise Refused(
+                f"unit {unit.digest} ended the process (exit code {error.code}): run it in a worker"
+            ) from error
 
     def receive(self) -> dict[str, Any] | None:
         return self._reply

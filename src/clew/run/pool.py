@@ -30,6 +30,8 @@ _BOOT = (
 NEW = "new"
 _BOTH = selectors.EVENT_READ | selectors.EVENT_WRITE
 _TAIL = 4096
+#: How long a worker that has closed its socket may take to end by itself, in seconds.
+_ENDING_S = 2.0
 
 
 class Worker:
@@ -163,6 +165,9 @@ class Worker:
     def death(self) -> Cause:
         """What ended it, as far as its exit code and its last words tell."""
         phase, _ = self.pulse.read()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            # Its socket closes a moment before its exit code is there.
+            self._process.wait(_ENDING_S)
         code = self.end()
         number = -code if code < 0 else code - 128
         how = f"signal {number}" if number > 0 else f"exit code {code}"

@@ -46,9 +46,13 @@ def verify(
     with _unpacked(path) as place:
         folder = RunFolder(place)
         study = study_of(folder)
-        findings = [f"store: {finding}" for finding in check(place)]
-        findings += [f"log: {finding}" for finding in folder.damage()]
-        done = finished(study, folder)
+        # A torn end is a write that a kill cut off: nothing that was accepted stands there.
+        findings = [f"store: {found}" for found in check(place) if found.kind != "torn"]
+        findings += _accepted_twice(folder)
+        try:
+            done = finished(study, folder)
+        except Refused as error:
+            return Verdict(len(folder.accepted()), 0, (*findings, f"results: {error}"))
         findings += _tables_differ(study, folder, done)
         pairs = [pair for stage in done for pair in done[stage] if pair[1].outcome != "void"]
         chosen = _sample(pairs, sample, seed)
@@ -69,11 +73,28 @@ def _unpacked(path: Path) -> Iterator[Path]:
         yield Path(name, "run")
 
 
+def _accepted_twice(folder: RunFolder) -> list[str]:
+    """Units with two scored results: no run writes a second one unless the first was withdrawn."""
+    withdrawn, seen, found = folder.withdrawn(), set[str](), []
+    for record in folder.records():
+        if record["type"] != "result" or record["outcome"] == "void":
+            continue
+        if record["about"].get("snapshot") in withdrawn:
+            continue
+        if record["unit"] in seen:
+            found.append(f"results: unit {record['unit']} has more than one scored result")
+        seen.add(record["unit"])
+    return found
+
+
 def _tables_differ(study: Study, folder: RunFolder, done: Done) -> list[str]:
     file = folder.path / "tables.json"
     if not file.exists():
         return ["tables: there is no tables.json; run: clew report on the run's folder"]
-    written = json.loads(file.read_text("utf-8"))
+    try:
+        written = json.loads(file.read_text("utf-8"))
+    except ValueError as error:
+        return [f"tables: tables.json is damaged: {error}"]
     computed = json.loads(json.dumps(identified(study, folder, done)))
     return [
         f"tables: {name} is not what the results give" for name in differences(written, computed)

@@ -46,8 +46,8 @@ def framed(body: bytes) -> bytes:
     return b"%08x %b\n" % (crc32(body), body)
 
 
-def write_whole(fd: int, data: bytes, folder: Path) -> int:
-    """Append `data` to an O_APPEND file, all of it or nothing; the offset where it stands.
+def write_whole(fd: int, data: bytes, folder: Path) -> None:
+    """Append `data` to an O_APPEND file, all of it or nothing.
 
     Raises `StoreFull`, naming `folder`, where there is no room.
     """
@@ -60,7 +60,6 @@ def write_whole(fd: int, data: bytes, folder: Path) -> int:
         # Counted from the real end: an interrupt may have hidden an earlier write from us.
         os.ftruncate(fd, os.fstat(fd).st_size - done)
         raise write_error(error, folder, len(data)) from error
-    return os.lseek(fd, 0, os.SEEK_CUR) - len(data)
 
 
 def sync_folder(path: Path) -> None:

@@ -38,7 +38,8 @@ class Log:
             size = os.fstat(fd).st_size
             torn = size > 0 and os.pread(fd, 1, size - 1) != b"\n"
             data = b"\n" + line if torn else line
-            return write_whole(fd, data, self.path.parent) + torn
+            write_whole(fd, data, self.path.parent)
+            return size + torn
 
     def read(self, start: int = 0) -> list[tuple[int, dict[str, Any]]]:
         """Every whole record from the offset `start` on, in the order of the file."""

@@ -55,6 +55,7 @@ class Writer:
             if not hold(self._pack):
                 raise Refused(f"{self.folder} is being collected: begin when that is done")
             self._written(self._segment, segment_header())
+            self._end = len(segment_header())
         except Refused:
             self._abandon()
             raise
@@ -68,7 +69,11 @@ class Writer:
 
     def append_json(self, text: str) -> int:
         """Append one line whose JSON object the caller has formatted, in ASCII; its offset."""
-        return self._written(self._segment, framed(text.encode("ascii")))
+        data = framed(text.encode("ascii"))
+        self._written(self._segment, data)
+        offset = self._end
+        self._end = offset + len(data)
+        return offset
 
     def put(self, value: Any) -> str:
         """Store one channel value (array, bytes, text, plain data) under its digest; the digest.
@@ -119,11 +124,11 @@ class Writer:
     ) -> None:
         self.close()
 
-    def _written(self, fd: int, data: bytes) -> int:
+    def _written(self, fd: int, data: bytes) -> None:
         self._room -= len(data)
         if self._room < 0:
             self._measure(len(data))
-        return write_whole(fd, data, self.folder)
+        write_whole(fd, data, self.folder)
 
     def _measure(self, needed: int) -> None:
         assert self._quota_bytes is not None

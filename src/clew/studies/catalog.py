@@ -37,6 +37,6 @@ def made(data: Mapping[str, Any], file: Path) -> Study:
     name = data.get("study")
     if name is None:
         raise Refused(f"{file}: 'study' is missing; {nearest('', STUDIES)}")
-    if name not in STUDIES:
+    if not isinstance(name, str) or name not in STUDIES:
         raise Refused(f"{file}: there is no study {name!r}; {nearest(name, STUDIES)}")
     return cast("Study", importlib.import_module(STUDIES[name]).study(data, file))

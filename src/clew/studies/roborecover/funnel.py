@@ -43,7 +43,7 @@ def _rollouts(study: RoboRecover, done: Done) -> Counter[str]:
         elif result.outcome == "void":
             found["void"] += 1
         elif result.values.get("point") is None:
-            found["no stable deviation"] += 1
+            found[result.cause.kind if result.cause else "no stable deviation"] += 1
         else:
             points += 1
     found["same state as another"] = points - len(study.candidates(done))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
@@ -173,7 +174,7 @@ def _value(name: str, value: Any, annotation: Any, where: str) -> Any:
             return tuple(value)
         raise Refused(f"{where!r} must be a list of names, at least one")
     if wanted.startswith("tuple["):
-        raise Refused(f"{where!r} must be a list of tables")
+        raise Refused(f"{where!r} must be a list of tables, at least one")
     kinds: dict[str, tuple[type, ...]] = {
         "int": (int,), "float": (int, float), "str": (str,), "bool": (bool,),
     }  # fmt: skip
@@ -182,8 +183,8 @@ def _value(name: str, value: Any, annotation: Any, where: str) -> Any:
         raise Refused(
             f"{where!r} is {value!r}: it must be {'a table' if allowed == (Mapping,) else wanted}"
         )
-    if isinstance(value, (int, float)) and value < 0:
-        raise Refused(f"{where!r} is {value!r}: it must not be negative")
+    if isinstance(value, (int, float)) and not 0 <= value < math.inf:
+        raise Refused(f"{where!r} is {value!r}: it must be a number and not negative")
     return value
 
 
@@ -196,6 +197,11 @@ def _check(plan: Plan) -> None:
     for name, where in used:
         if name not in names:
             raise Refused(f"{where!r} names the policy {name!r}; {nearest(name, names)}")
+    lists = {"tasks": plan.tasks, "screening.policies": plan.screening.policies}
+    lists |= {f"sources[{i}].policies": s.policies for i, s in enumerate(plan.sources)}
+    for where, listed in lists.items():
+        if len(set(listed)) != len(listed):
+            raise Refused(f"{where!r} names something twice: it would count double")
     kinds = [s.kind for s in plan.sources]
     if len(set(kinds)) != len(kinds):
         raise Refused("two sources have the same kind: give each its own")
@@ -203,7 +209,12 @@ def _check(plan: Plan) -> None:
         raise Refused("'screening' keeps least..most of trials: least ≤ most ≤ trials must hold")
     if not 0 < plan.split.test < 1:
         raise Refused(f"'split.test' is {plan.split.test}: it must lie between 0 and 1")
-    for name in ("validation.replays", "evaluation.trials", "initial.trials", "statistics.draws"):
+    if not 0 < plan.statistics.confidence < 1:
+        raise Refused("'statistics.confidence' must lie between 0 and 1")
+    for name in (
+        "validation.replays", "evaluation.trials", "initial.trials", "statistics.draws",
+        "point.window",
+    ):  # fmt: skip
         first, second = name.split(".")
         if getattr(getattr(plan, first), second) < 1:
             raise Refused(f"{name!r} must be at least 1")

@@ -46,6 +46,9 @@ class RoboRecover:
     def environments(self) -> Sequence[str]:
         return (self.plan.environment,)
 
+    def policies(self) -> Sequence[str]:
+        return [policy.policy for policy in self.plan.policies]
+
     def tables(self, done: Done) -> dict[str, Any]:
         """Every table as plain data."""
         from clew.studies.roborecover.tables import tables

@@ -1,0 +1,145 @@
+"""What an unreliable world does to attempts: its crashes are carried on, a policy's own are fails."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from clew.run.bench import REPRODUCED
+from clew.run.units import Unit
+
+from ._help import Told, execute, marked, new_mark, none_left
+
+LUCKY = "_work:Lucky"
+
+
+@pytest.fixture
+def luck(tmp_path, monkeypatch):
+    """Sessions are counted in a folder of this test."""
+    (tmp_path / "luck").mkdir()
+    monkeypatch.setenv("CLEW_TEST_LUCK", str(tmp_path / "luck"))
+
+
+def attempts(count: int, **options) -> list[Unit]:
+    return [
+        Unit("_work:attempt", LUCKY, {"environment": LUCKY, "seed": seed, "options": options})
+        for seed in range(count)
+    ]
+
+
+def by_policy(policy: str, **options) -> Unit:
+    arguments = {"seed": 1, "policy": f"_work:{policy}", "options": options}
+    return Unit("_work:attempt", "unreliable", arguments)
+
+
+def outcomes(results) -> list[tuple]:
+    return [(r.outcome, dict(r.values), r.cause) for r in results.values()]
+
+
+@pytest.mark.parametrize(
+    ("hazard", "kind", "count"),
+    [
+        (0.01, "raise", 40),
+        (0.03, "raise", 40),
+        (0.03, "exit", 4),
+        pytest.param(0.01, "exit", 100, marks=pytest.mark.slow),
+        pytest.param(0.03, "exit", 60, marks=pytest.mark.slow),
+        pytest.param(0.03, "raise", 400, marks=pytest.mark.slow),
+    ],
+)
+def test_the_true_outcomes_are_recovered_under_a_crash_hazard(tmp_path, luck, hazard, kind, count):
+    plain = execute(tmp_path / "plain", attempts(count))
+    assert {r.outcome for r in plain.values()} == {"pass", "fail"}
+    broken = execute(tmp_path / "broken", attempts(count, crash=hazard, crash_as=kind))
+    assert outcomes(broken) == outcomes(plain)
+    assert any(r.about.get("carried_on", 0) > 1 for r in broken.values()), "nothing crashed"
+
+
+@pytest.mark.parametrize("kind", ["raise", "exit"])
+def test_a_crash_that_the_action_causes_is_a_fail_of_the_policy(tmp_path, kind):
+    unit = by_policy("seven", crash_on=7, crash_as=kind)
+    (result,) = execute(tmp_path, [unit]).values()
+    assert (result.outcome, result.cause.party) == ("fail", "policy")
+    assert result.cause.kind == "reproduced_crash"
+    assert result.cause.detail == (
+        f"its last action after 4 actions broke the attempt {REPRODUCED} times of {REPRODUCED}"
+    )
+
+
+def test_a_hang_that_the_action_causes_ends_at_its_deadline_and_is_a_fail(tmp_path, monkeypatch):
+    environment = new_mark()
+    for name, value in environment.items():
+        monkeypatch.setitem(os.environ, name, value)
+    told = Told()
+    (result,) = execute(
+        tmp_path, [by_policy("seven", hang_on=7)], told, deadlines={"act": 0.2}
+    ).values()
+    assert (result.outcome, result.cause.kind) == ("fail", "reproduced_crash")
+    assert len(told.notes) == REPRODUCED
+    assert all(note.startswith("deadline: act lasted over") for note in told.notes)
+    assert not marked(environment, "warden.py"), "workers or wardens are left"
+    assert not marked(environment, "clew.run.worker")
+
+
+def test_random_hangs_are_carried_on(tmp_path, luck):
+    plain = execute(tmp_path / "plain", attempts(4))
+    hung = execute(tmp_path / "hung", attempts(4, hang=0.01), deadlines={"act": 0.2})
+    assert outcomes(hung) == outcomes(plain)
+
+
+def test_leaked_children_end_with_the_run(tmp_path, monkeypatch):
+    environment = new_mark()
+    for name, value in environment.items():
+        monkeypatch.setitem(os.environ, name, value)
+    units = [
+        Unit("_work:attempt", "unreliable", {"seed": s, "options": {"leak": True}}) for s in (0, 1)
+    ]
+    execute(tmp_path, units)
+    assert not marked(environment, "sleep")
+    monkeypatch.undo()
+    none_left(environment)
+
+
+def test_what_a_simulator_prints_harms_nothing_and_its_tail_is_in_the_cause(tmp_path):
+    good = Unit("_work:attempt", "unreliable", {"seed": 2, "options": {"prints": True}})
+    options = {"prints": True, "crash": 0.999}
+    bad = Unit("_work:attempt", "unreliable", {"seed": 2, "options": options})
+    results = execute(tmp_path, [good, bad], retries=2)
+    assert results[good.digest].outcome in ("pass", "fail")
+    cause = results[bad.digest].cause
+    assert (results[bad.digest].outcome, cause.kind) == ("void", "worker_died")
+    assert cause.detail.startswith("signal 9 during act: act ")
+
+
+@pytest.mark.parametrize(
+    ("policy", "kind", "words"),
+    [
+        ("wide", "invalid_action", "one int64"),
+        ("nan", "invalid_action", "nan"),
+        ("error", "error", "LookupError: no such weight"),
+        ("killed", "reproduced_crash", "its decision after 3 actions broke the attempt"),
+        ("exits", "reproduced_crash", "its decision after 3 actions broke the attempt"),
+    ],
+)
+def test_what_a_policy_breaks_it_fails(tmp_path, policy, kind, words):
+    (result,) = execute(tmp_path, [by_policy(policy)]).values()
+    assert (result.outcome, result.cause.party, result.cause.kind) == ("fail", "policy", kind)
+    assert words in result.cause.detail
+
+
+def test_what_stays_unresolved_is_void_after_its_retries_and_in_the_log_once(tmp_path):
+    from ._help import log_of
+
+    told = Told()
+    unit = Unit("_work:attempt", "unreliable", {"seed": 0, "options": {"crash": 0.999}})
+    results = execute(tmp_path, [unit, *attempts_of(3)], told, retries=3)
+    assert results[unit.digest].outcome == "void"
+    assert results[unit.digest].values == {}
+    assert len(told.notes) == 4
+    assert [r["outcome"] for r in log_of(tmp_path) if r["unit"] == unit.digest] == ["void"]
+    assert {r.outcome for d, r in results.items() if d != unit.digest} <= {"pass", "fail"}
+
+
+def attempts_of(count: int) -> list[Unit]:
+    return [Unit("_work:attempt", "unreliable", {"seed": seed}) for seed in range(count)]
