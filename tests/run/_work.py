@@ -64,7 +64,8 @@ def attempt(bench: Bench, arguments: Mapping[str, Any], inputs: Sequence[Any]) -
     policy = registry.policy(arguments.get("policy", "unreliable/coin"))
     rolled = bench.attempt(
         Trajectory(environment.start("count", seed, **options)), policy, Brief(seed=seed),
-        Budget(actions=arguments.get("actions", 60)), match=STATE, until=own_oracle, probe=True,
+        Budget(actions=arguments.get("actions", 60)), match=STATE, until=own_oracle,
+        probe=arguments.get("probe", True),
     )  # fmt: skip
     return {
         "outcome": "pass" if rolled.judgement.passed else "fail",
@@ -221,7 +222,8 @@ def seven() -> Says:
 
 @dataclass
 class Coins:
-    """Attempts; then takeovers of those that failed; then one sum per ten of both."""
+    """Attempts, and some of which nothing is recorded but decisions and actions; then takeovers of
+    those that failed; then one sum per ten of them."""
 
     units: int = 40
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -239,11 +241,18 @@ class Coins:
         return ["unreliable/coin"]
 
     def stages(self) -> Sequence[Stage]:
-        named = {"attempts": self._attempts, "takeovers": self._takeovers, "sums": self._sums}
+        named = {
+            "attempts": self._attempts, "blind": self._blind, "takeovers": self._takeovers,
+            "sums": self._sums,
+        }  # fmt: skip
         return [Stage(name, self._shuffled(make)) for name, make in named.items()]
 
     def _attempts(self, done: Done) -> list[Unit]:
         given = [{"seed": seed, "options": dict(self.options)} for seed in range(self.units)]
+        return [Unit("_work:attempt", "unreliable", each) for each in given]
+
+    def _blind(self, done: Done) -> list[Unit]:
+        given = [{"seed": s, "options": dict(self.options), "probe": False} for s in range(9)]
         return [Unit("_work:attempt", "unreliable", each) for each in given]
 
     def _takeovers(self, done: Done) -> list[Unit]:

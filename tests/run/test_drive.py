@@ -17,7 +17,16 @@ from clew.run.folder import RunFolder
 from clew.store import Log
 
 from ._help import (
-    Told, ended, kill, log_of, marked, new_mark, none_left, results, scored, until,
+    Told,
+    ended,
+    kill,
+    log_of,
+    marked,
+    new_mark,
+    none_left,
+    results,
+    scored,
+    until,
 )  # fmt: skip
 from ._work import Coins, driver
 
@@ -50,8 +59,14 @@ def test_workers_order_and_place_change_no_number(plain, tmp_path, words):
     assert_same(tmp_path / "a run with spaces", plain)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("words", [[], ["--here"]])
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (signal.SIGINT, []), (signal.SIGTERM, ["--here"]),
+        pytest.param(signal.SIGTERM, [], marks=pytest.mark.slow),
+        pytest.param(signal.SIGINT, ["--here"], marks=pytest.mark.slow),
+    ],
+)  # fmt: skip
 def test_one_interrupt_finishes_what_is_in_hand(plain, tmp_path, number, words):
     environment, folder = new_mark(), tmp_path / "run"
     process = driver(folder, "--units", "20", *words, env=environment)
@@ -259,7 +274,7 @@ def limited(size: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
-@pytest.mark.parametrize("size", [60_000, 200_000])
+@pytest.mark.parametrize("size", [60_000, pytest.param(200_000, marks=pytest.mark.slow)])
 def test_a_full_disk_is_one_sentence_and_a_resume_completes(plain, tmp_path, size):
     """Files may not grow beyond a limit, which refuses a write as a full disk does. The frozen
     engine is there already: it is larger than the limit."""

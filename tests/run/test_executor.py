@@ -91,52 +91,39 @@ def test_an_interpreter_that_cannot_import_the_engine_is_refused_with_its_last_w
         execute(tmp_path / "run", [unit("echo")], interpreter=lambda _: broken)
 
 
-@pytest.mark.parametrize("what", ["nan", "array", "nothing", "outcome"])
-def test_what_cannot_be_a_result_is_a_void_of_the_harness(tmp_path, what):
-    bad, good = unit("returns", what=what), unit("echo", given=1)
-    results = execute(tmp_path, [bad, good], workers=1)
-    assert results[bad.digest].outcome == "void"
-    assert (results[bad.digest].cause.party, results[bad.digest].cause.kind) == (
-        "harness", "result",
-    )  # fmt: skip
+def test_what_cannot_be_a_result_is_a_void_of_the_harness(tmp_path):
+    whats = ("nan", "array", "nothing", "outcome", "keys")
+    bad, good = [unit("returns", what=what) for what in whats], unit("returns", what="numpy")
+    results = execute(tmp_path, [*bad, good], workers=1)
+    for each in bad:
+        result = results[each.digest]
+        assert (result.outcome, result.cause.party, result.cause.kind) == (
+            "void", "harness", "result",
+        ), each.arguments  # fmt: skip
+    assert results[good.digest].values == {"score": 0.5, "pair": [1, 2]}, "plain data only"
+
+
+def test_whatever_a_unit_does_to_its_worker_the_run_goes_on(tmp_path):
+    expected = [
+        (unit("raises", what="SystemExit"), "worker_died", "exit code 3 during open"),
+        (unit("raises", what="KeyboardInterrupt"), "worker_died", "KeyboardInterrupt"),
+        (unit("raises", what="ZeroDivisionError"), "error", "ZeroDivisionError: by zero"),
+        (unit("dies"), "worker_died", "exit code 5 during open: these are my last words"),
+    ]
+    good, told = unit("echo", given=1), Told()
+    results = execute(tmp_path, [*(each for each, _, _ in expected), good], told, retries=1)
+    for each, kind, words in expected:
+        result = results[each.digest]
+        assert (result.outcome, result.cause.kind) == ("void", kind)
+        assert words in result.cause.detail
     assert results[good.digest].outcome == "pass"
-
-
-def test_numpy_scalars_and_tuples_become_plain_data(tmp_path):
-    (result,) = execute(tmp_path, [unit("returns", what="numpy")]).values()
-    assert result.values == {"score": 0.5, "pair": [1, 2]}
-
-
-@pytest.mark.parametrize(
-    ("what", "kind"),
-    [("SystemExit", "worker_died"), ("KeyboardInterrupt", "worker_died"),
-     ("ZeroDivisionError", "error")],
-)  # fmt: skip
-def test_whatever_a_unit_raises_the_run_goes_on(tmp_path, what, kind):
-    bad, good = unit("raises", what=what), unit("echo", given=1)
-    results = execute(tmp_path, [bad, good], workers=1, retries=1)
-    assert (results[bad.digest].outcome, results[bad.digest].cause.kind) == ("void", kind)
-    assert (
-        what in results[bad.digest].cause.detail
-        or "exit code 3" in results[bad.digest].cause.detail
-    )
-    assert results[good.digest].outcome == "pass"
+    assert len(told.notes) == 6, "three of them were tried again once"
 
 
 def test_what_a_unit_refuses_stops_the_run_and_is_no_result(tmp_path):
     with pytest.raises(Refused, match="unit raises: no such thing"):
         execute(tmp_path, [unit("raises", what="Refused")])
     assert not log_of(tmp_path)
-
-
-def test_a_worker_that_dies_before_it_recorded_anything_is_tried_again_and_then_void(tmp_path):
-    told = Told()
-    bad, good = unit("dies"), unit("echo", given=1)
-    results = execute(tmp_path, [bad, good], told, workers=1, retries=2)
-    assert results[bad.digest].outcome == "void"
-    assert results[bad.digest].cause.detail == "exit code 5 during open: these are my last words"
-    assert results[good.digest].outcome == "pass"
-    assert len(told.notes) == 3
 
 
 def test_printing_more_than_a_pipe_holds_blocks_nobody(tmp_path):

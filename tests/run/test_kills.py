@@ -67,7 +67,7 @@ def assert_nothing_lost_or_counted_twice(folder: Path, plain: Path, words: list[
 
 
 @pytest.mark.parametrize(
-    ("kills", "units"), [(4, 40), pytest.param(50, 500, marks=pytest.mark.slow)]
+    ("kills", "units"), [(2, 20), pytest.param(50, 500, marks=pytest.mark.slow)]
 )
 def test_kills_of_the_driver_leave_no_process_and_change_no_number(
     tmp_path, undisturbed, kills, units
@@ -79,20 +79,24 @@ def test_kills_of_the_driver_leave_no_process_and_change_no_number(
     assert len(log_of(folder, "begun")) >= kills
 
 
-@pytest.mark.parametrize("victims", ["clew.run.worker", "warden.py"])
 @pytest.mark.parametrize(
-    ("kills", "units"), [(3, 40), pytest.param(50, 500, marks=pytest.mark.slow)]
+    ("victims", "kills", "units"),
+    [
+        (["clew.run.worker", "warden.py"], 4, 20),
+        pytest.param(["clew.run.worker"], 50, 500, marks=pytest.mark.slow),
+        pytest.param(["warden.py"], 50, 500, marks=pytest.mark.slow),
+    ],
 )
 def test_kills_of_workers_and_of_wardens_change_no_number(
     tmp_path, undisturbed, victims, kills, units
-):  # fmt: skip
+):
     words, plain, folder = ["--units", str(units)], undisturbed(units), tmp_path / "killed"
     rng, environment, total = np.random.default_rng(kills), new_mark(), len(scored(plain))
     process = driver(folder, *words, env=environment)
-    for share in np.sort(rng.random(kills)) * 0.9:
-        due = int(share * total)
+    for n, share in enumerate(np.sort(rng.random(kills)) * 0.9):
+        due, victim = int(share * total), victims[n % len(victims)]
         until(lambda due=due: results(folder) >= due, f"{due} results")
-        living = until(lambda: workers(environment, victims), f"a {victims} to kill")
+        living = until(lambda victim=victim: workers(environment, victim), f"a {victim} to kill")
         kill(int(rng.choice(sorted(living))))
     code, said = ended(process)
     assert code == 0, said
@@ -109,7 +113,13 @@ def workers(environment: dict[str, str], victims: str) -> list[int]:
     return [pid for pid in marked(environment, victims) if pid not in wardens]
 
 
-@pytest.mark.parametrize("which", ["driver", "worker", "outer warden", "inner warden", "both"])
+@pytest.mark.parametrize(
+    "which",
+    [
+        "both", "inner warden",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("driver", "worker", "outer warden")),
+    ],
+)  # fmt: skip
 def test_a_leaked_child_does_not_survive_the_kill_of(tmp_path, which):
     """The children are in sessions of their own, and were orphaned before the kill."""
     environment = new_mark()

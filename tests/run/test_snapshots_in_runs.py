@@ -8,7 +8,6 @@ from clew.run.units import Unit, accepted
 
 from ._help import Told, executor, log_of, run_folder
 
-
 #: What each unit reports: a snapshot that it used, or one that it withdraws.
 PLAN = [(0, "used"), (1, "used"), (2, "cold"), (3, "withdraws"), (4, "used")]
 

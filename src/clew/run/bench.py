@@ -21,8 +21,10 @@ from clew.core import (
     Decision,
     Diverged,
     Environment,
+    Evidence,
     Judgement,
     Match,
+    Moment,
     Oracle,
     Outcome,
     Policy,
@@ -198,7 +200,7 @@ class Bench:
                 return self._judged(episode, stop, len(origin), recorder)
         trajectory, decisions = _joined(origin, earlier)
         episode, stop = resume(
-            environment, trajectory, decisions, policy, brief, budget, Exact(NOTHING),
+            environment, trajectory, decisions, policy, brief, budget, AsRecorded(),
             since=len(origin), until=until, **options,
         )  # fmt: skip
         with episode:
@@ -267,6 +269,18 @@ class Bench:
         except Damaged:
             return None
         return (loaded, broken.phase) if loaded.begun is not None else None
+
+
+class AsRecorded:
+    """A `Match`: everything that was recorded of a moment, bit for bit; a moment of which nothing
+    was recorded cannot differ, and its attempt is carried on by its actions alone."""
+
+    sees: Channels = NOTHING
+
+    def __call__(self, recorded: Moment, reached: Moment) -> Evidence:
+        if recorded.probe is None and not list(recorded.seen):
+            return Evidence(True, notes={"moment": "nothing was recorded"})
+        return Exact(NOTHING)(recorded, reached)
 
 
 def _joined(origin: Trajectory, earlier: Loaded) -> tuple[Trajectory, tuple[Decision, ...]]:
