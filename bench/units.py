@@ -44,7 +44,7 @@ def main(count: int, workers: int) -> None:
         folder = Path(name)
         (folder / "modules").mkdir()
         (folder / "modules" / "trivial_units.py").write_text(_MODULE)
-        engine, file = place(folder / "run" / "engine")
+        engine, file = place(folder / "engine")
         run = RunFolder.create(folder / "run", "bench", {}, engine)
         units = [Unit("trivial_units:trivial", "unreliable", {"i": i}) for i in range(count)]
         watch = Watch()

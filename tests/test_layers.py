@@ -43,7 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 #: Parts that travel to the simulators' interpreters, where only numpy is sure to be.
 TRAVELLING = {"core", "match", "replay", "store", "stats", "run", "registry", "testing"}
 #: What they may use where it imports, and never need.
-GUARDED = {"cv2", "zstandard", "tomli", "ray", "pytest", "hypothesis"}
+GUARDED = {"cv2", "fast_ssim", "zstandard", "tomli", "ray", "pytest", "hypothesis"}
 
 
 @dataclass(frozen=True)

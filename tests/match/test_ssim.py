@@ -185,3 +185,22 @@ def test_frames_that_cannot_be_compared_are_refused(a, b, words):
 def test_an_unknown_setting_is_refused_with_the_nearest():
     with pytest.raises(Refused, match="did you mean 'gaussian11'"):
         Ssim(window="gaussian")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_mean_alone_in_float32_is_within_its_stated_error(seed):
+    pytest.importorskip("fast_ssim")
+    rng = np.random.default_rng(seed)
+    before = rng.integers(0, 256, (270 + seed, 480, 3), dtype=np.uint8)
+    after = np.clip(before.astype(int) + rng.integers(-40, 41, before.shape), 0, 255)
+    after = after.astype(np.uint8)
+    exact = Ssim().measure(before, after).mean
+    assert Ssim(precision="float32").mean(before, after) == pytest.approx(exact, abs=1e-4)
+
+
+def test_the_mean_alone_of_a_small_change_is_the_measured_one():
+    before = np.full((200, 300), 90, np.uint8)
+    after = before.copy()
+    after[50:60, 70:90] = 200
+    settings = Ssim(precision="float32")
+    assert settings.mean(before, after) == settings.measure(before, after).mean
