@@ -87,13 +87,27 @@ def test_two_packages_that_offer_one_name_are_refused_by_both_names(package):
     package(MANIFEST)
     package(MANIFEST, name="other_plugin")
     with pytest.raises(Refused, match=r"'pond' is offered by .*(pond|other)-plugin.*uninstall"):
-        registry.manifests("environment")
+        registry.manifest("environment", "pond")
+    assert "pond" not in registry.manifests("environment")
+
+
+def test_one_bad_package_does_not_take_the_others_down(package):
+    package(None)
+    assert "tabletop" in registry.manifests("environment")
+    assert registry.manifest("environment", "tabletop").name == "tabletop"
+    assert any("pond-plugin" in sentence for sentence in registry.problems())
+
+
+def test_a_package_that_takes_a_built_in_name_is_left_out_and_named(package):
+    package({**MANIFEST, "name": "tabletop"})
+    assert registry.manifests("environment")["tabletop"].distribution == "clew"
+    assert any("'tabletop' is offered by clew" in sentence for sentence in registry.problems())
 
 
 def test_a_package_that_announces_plugins_without_a_manifest_is_named(package):
     package(None)
     with pytest.raises(Refused, match="'pond-plugin' announces clew plug-ins"):
-        registry.manifests("environment")
+        registry.manifest("environment", "pond")
 
 
 @pytest.mark.parametrize(
@@ -118,14 +132,14 @@ def test_a_package_that_announces_plugins_without_a_manifest_is_named(package):
 def test_a_bad_manifest_is_refused_by_file_and_field(package, change, message):
     package({**MANIFEST, **change})
     with pytest.raises(Refused, match=message) as refused:
-        registry.manifests("environment")
+        registry.manifest("environment", "the pond that was announced")
     assert "manifest.json" in str(refused.value)
 
 
 def test_a_manifest_that_is_not_json_is_refused_by_file(package):
     (package(MANIFEST) / "manifest.json").write_text("{")
     with pytest.raises(Refused, match=r"pond_plugin/manifest\.json is not JSON"):
-        registry.manifests("environment")
+        registry.manifest("environment", "pond")
 
 
 @pytest.mark.parametrize(

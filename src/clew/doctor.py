@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from clew.core.errors import Refused
 from clew.environment_install import home, interpreter
-from clew.registry import KINDS, Manifest, manifest, manifests
+from clew.registry import KINDS, Manifest, manifest, manifests, problems
 
 #: Ways to draw frames without a screen: the libraries of each, and Debian's packages of them.
 OFFSCREEN = {
@@ -37,6 +37,8 @@ def lines() -> Iterator[str]:
             remedy = remedy_of(each)
             state = "missing" if remedy else each.status
             yield f"  {name:<20} {state:<16} {remedy or each.summary}"
+    for sentence in problems():
+        yield f"\nleft out: {sentence}"
 
 
 def remedy_of(found: Manifest) -> str:

@@ -97,19 +97,39 @@ class Manifest:
 
 
 def manifests(kind: Kind) -> dict[str, Manifest]:
-    """Every manifest of a kind by name, sorted. Raises `Refused` for a damaged or doubled one."""
-    found: dict[str, Manifest] = {}
-    for each in (*_built_in(), *_third_party()):
-        if each.kind != kind:
+    """Every usable manifest of a kind by name, sorted; what is not usable is in `problems`."""
+    found, _ = _census()
+    return {name: each for (of, name), each in sorted(found.items()) if of == kind}
+
+
+def problems() -> tuple[str, ...]:
+    """What is wrong with other packages' plug-ins, a sentence each. Theirs alone are left out."""
+    return tuple(_census()[1])
+
+
+def _census() -> tuple[dict[tuple[Kind, str], Manifest], list[str]]:
+    """Every manifest by kind and name, and what is wrong with those that cannot be used."""
+    found = {(each.kind, each.name): each for each in _built_in()}
+    wrong: list[str] = []
+    doubled: set[tuple[Kind, str]] = set()
+    for point in importlib.metadata.entry_points(group=GROUP):
+        try:
+            offered = list(_of_entry_point(point))
+        except Refused as error:
+            wrong.append(str(error))
             continue
-        if each.name in found:
-            other = found[each.name]
-            raise Refused(
-                f"{kind} {each.name!r} is offered by {other.distribution} ({other.object}) and by "
-                f"{each.distribution} ({each.object}); uninstall one of them"
-            )
-        found[each.name] = each
-    return dict(sorted(found.items()))
+        for each in offered:
+            other = found.setdefault((each.kind, each.name), each)
+            if other is not each:
+                doubled.add((each.kind, each.name))
+                wrong.append(
+                    f"{each.kind} {each.name!r} is offered by {other.distribution} ({other.object})"
+                    f" and by {each.distribution} ({each.object}); uninstall one of them"
+                )
+    for key in doubled:
+        if found[key].distribution != "clew":
+            del found[key]
+    return found, wrong
 
 
 def manifest(kind: Kind, name: str) -> Manifest:
@@ -123,7 +143,8 @@ def manifest(kind: Kind, name: str) -> Manifest:
             return each
     known = manifests(kind)
     if name not in known:
-        raise Refused(f"there is no {kind} {name!r}; {nearest(name, known)}")
+        others = "".join(f"; {sentence}" for sentence in problems())
+        raise Refused(f"there is no {kind} {name!r}; {nearest(name, known)}{others}")
     return known[name]
 
 
@@ -206,14 +227,6 @@ def _under(top: Traversable) -> Iterator[Manifest]:
 
 def _is_manifest(name: str) -> bool:
     return name == "manifest.json" or name.endswith(".manifest.json")
-
-
-def _third_party() -> tuple[Manifest, ...]:
-    return tuple(
-        each
-        for point in importlib.metadata.entry_points(group=GROUP)
-        for each in _of_entry_point(point)
-    )
 
 
 def _of_entry_point(point: importlib.metadata.EntryPoint) -> Iterator[Manifest]:
