@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import subprocess
 import sys
 import time
@@ -9,6 +11,8 @@ from functools import lru_cache
 from pathlib import Path
 
 import pytest
+
+from clew.cli import main
 
 PLAN = """
 study = "roborecover"
@@ -98,9 +102,24 @@ def _finished(base: Path) -> tuple[Path, Path]:
     return plan, run
 
 
-def refused(*words: object, **more) -> str:
-    """The sentence with which a command ends; it changed nothing and printed nothing else."""
-    code, out, said = ended(clew(*words, **more))
+def called(*words: object) -> tuple[int, str, str]:
+    """A command in this process: its exit code, what it printed, what it said on stderr."""
+    out, said = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(said):
+        try:
+            code = main([str(word) for word in words])
+        except SystemExit as error:
+            code = int(error.code or 0)
+    return code, out.getvalue(), said.getvalue()
+
+
+def refused(*words: object) -> str:
+    """The sentence with which a command ends; it printed nothing else."""
+    return sentence(called(*words))
+
+
+def sentence(ending: tuple[int, str, str]) -> str:
+    code, out, said = ending
     assert (code, out) == (2, ""), said
     assert said.startswith("clew: ")
     assert said.count("\n") == 1

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ._runs import clew, ended, finished, refused
+from ._runs import called, finished, refused
 
 pytest.importorskip("mujoco", reason="the tabletop needs mujoco")
 
@@ -22,21 +22,21 @@ def run(tmp_path_factory, tmp_path) -> Path:
 
 
 def test_a_run_packed_unpacked_verified_and_reported_is_the_same(run, tmp_path):
-    code, out, said = ended(clew("pack", run, tmp_path / "run.clewpack"))
+    code, out, said = called("pack", run, tmp_path / "run.clewpack")
     assert (code, said) == (0, "")
     assert out.startswith(f"{tmp_path / 'run.clewpack'}: ")
-    assert ended(clew("unpack", tmp_path / "run.clewpack", tmp_path / "again"))[0] == 0
-    code, out, said = ended(clew("verify", tmp_path / "again", "--sample", 2, "--seed", 3))
+    assert called("unpack", tmp_path / "run.clewpack", tmp_path / "again")[0] == 0
+    code, out, said = called("verify", tmp_path / "again", "--sample", 2, "--seed", 3)
     assert code == 0, out
     assert out.endswith("2 run again, nothing wrong\n")
-    assert ended(clew("report", tmp_path / "again"))[0] == 0
+    assert called("report", tmp_path / "again")[0] == 0
     for name in ("tables.json", "report.html"):
         assert (tmp_path / "again" / name).read_bytes() == (run / name).read_bytes()
 
 
 def test_verify_takes_a_pack(run, tmp_path):
-    ended(clew("pack", run, tmp_path / "run.clewpack"))
-    code, out, _ = ended(clew("verify", tmp_path / "run.clewpack", "--sample", 0))
+    called("pack", run, tmp_path / "run.clewpack")
+    code, out, _ = called("verify", tmp_path / "run.clewpack", "--sample", 0)
     assert code == 0
     assert out.endswith("0 run again, nothing wrong\n")
 
@@ -45,7 +45,7 @@ def test_verify_names_a_changed_table_and_ends_with_1(run):
     tables = json.loads((run / "tables.json").read_text())
     tables["recovery"]["rates"][0]["passed"] += 1
     (run / "tables.json").write_text(json.dumps(tables))
-    code, out, _ = ended(clew("verify", run, "--sample", 0))
+    code, out, _ = called("verify", run, "--sample", 0)
     assert code == 1
     assert "tables: recovery.rates is not what the results give\n" in out
     assert out.endswith("0 run again, 1 findings\n")
@@ -67,15 +67,15 @@ def test_what_is_no_pack_is_refused(tmp_path):
 
 
 def test_gc_says_what_it_dropped_and_the_run_is_still_whole(run):
-    _, out, _ = ended(clew("gc", run, "--dry-run"))
+    _, out, _ = called("gc", run, "--dry-run")
     assert out.startswith(f"{run}: would drop ")
     before = sum(f.stat().st_size for f in (run / "blobs").glob("*"))
-    code, out, said = ended(clew("gc", run))
+    code, out, said = called("gc", run)
     assert (code, said) == (0, "")
     assert " blobs, " in out
     assert "MiB are kept" in out
     assert sum(f.stat().st_size for f in (run / "blobs").glob("*")) <= before
-    assert ended(clew("verify", run, "--sample", 0))[0] == 0
+    assert called("verify", run, "--sample", 0)[0] == 0
 
 
 @pytest.mark.parametrize("words", [["--sample", "-1"], ["--seed", "x"], ["--workers", "0"]])

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ._runs import PLAN, clew, ended, finished, refused, until
+from ._runs import PLAN, called, clew, ended, finished, refused, sentence, until
 
 pytest.importorskip("mujoco", reason="the tabletop needs mujoco")
 
@@ -43,7 +43,7 @@ def test_the_study_has_something_to_say(plain):
 
 
 def test_here_gives_the_same_tables_bit_for_bit(plan, plain, tmp_path):
-    code, _, said = ended(clew("run", plan, "--out", tmp_path / "run", "--here", "--quiet"))
+    code, _, said = called("run", plan, "--out", tmp_path / "run", "--here", "--quiet")
     assert (code, said) == (0, "")
     assert_same(tmp_path / "run", plain)
 
@@ -120,7 +120,7 @@ def test_a_report_of_a_run_that_is_not_complete_says_what_is_missing(plan, tmp_p
     from clew.studies import catalog
 
     open_run(catalog.read(plan), tmp_path)
-    code, out, said = ended(clew("report", tmp_path))
+    code, out, said = called("report", tmp_path)
     assert (code, out) == (2, "")
     assert said == (
         f"clew: {tmp_path} is not complete: 6 of 6 units of stage 'initial' have no result;"
@@ -134,20 +134,20 @@ def test_a_report_is_written_again_and_is_the_same(plain, tmp_path):
     shutil.copytree(plain, tmp_path / "run")
     for name in ("tables.json", "report.html"):
         (tmp_path / "run" / name).unlink()
-    code, out, said = ended(clew("report", tmp_path / "run"))
+    code, out, said = called("report", tmp_path / "run")
     assert (code, said) == (0, "")
     assert "funnel" in out
     assert_same(tmp_path / "run", plain)
 
 
 def test_plan_says_how_much_there_is_to_do(plan, plain, tmp_path):
-    code, out, said = ended(clew("plan", plan, "--out", tmp_path / "none", "--workers", 1))
+    code, out, said = called("plan", plan, "--out", tmp_path / "none", "--workers", 1)
     assert (code, said) == (0, "")
     assert "initial: 6 units" in out
     assert "screening: at most 12 units" in out
     assert "measured on a pilot of 4 units" in out
     assert not (tmp_path / "none").exists()
-    code, out, _ = ended(clew("plan", plan, "--out", plain))
+    code, out, _ = called("plan", plan, "--out", plain)
     assert code == 0
     assert "initial: 6 units, 6 done" in out
     assert "\nleft: 0 units, 0 s" in out
@@ -168,10 +168,12 @@ def test_plan_says_how_much_there_is_to_do(plan, plain, tmp_path):
         ("[split]", "[split", "is not TOML"),
     ],
 )  # fmt: skip
-def test_a_plan_that_cannot_be_run_is_one_sentence_and_makes_no_folder(tmp_path, old, new, says):
+def test_a_plan_that_cannot_be_run_is_one_sentence_and_makes_no_folder(
+    tmp_path, monkeypatch, old, new, says
+):
     (tmp_path / "plan.toml").write_text(PLAN.replace(old, new, 1))
-    environment = {**os.environ, "CLEW_HOME": str(tmp_path / "home")}
-    assert says in refused("run", tmp_path / "plan.toml", "--out", tmp_path / "r", env=environment)
+    monkeypatch.setenv("CLEW_HOME", str(tmp_path / "home"))
+    assert says in refused("run", tmp_path / "plan.toml", "--out", tmp_path / "r")
     assert not (tmp_path / "r").exists()
 
 
@@ -186,7 +188,8 @@ def test_an_extra_that_is_not_installed_is_named_with_its_command(tmp_path, monk
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(
         [str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]
     )}  # fmt: skip
-    said = refused("run", tmp_path / "plan.toml", "--out", tmp_path / "r", env=environment)
+    process = clew("run", tmp_path / "plan.toml", "--out", tmp_path / "r", env=environment)
+    said = sentence(ended(process))
     assert "environment 'tabletop' needs mujoco; run: pip install 'clew[tabletop]'" in said
     assert not (tmp_path / "r").exists()
 
@@ -194,7 +197,7 @@ def test_an_extra_that_is_not_installed_is_named_with_its_command(tmp_path, monk
 def test_an_unknown_task_is_named_and_the_mended_plan_may_use_the_folder(tmp_path):
     file, folder = tmp_path / "plan.toml", tmp_path / "run"
     file.write_text(PLAN.replace('"sort"', '"srot"'))
-    said = ended(clew("run", file, "--out", folder, "--workers", 1))
+    said = called("run", file, "--out", folder, "--workers", 1)
     assert said[0] == 2
     last = said[2].splitlines()[-1]
     assert last.startswith("clew: unit rollout: ")

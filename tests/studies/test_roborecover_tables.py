@@ -124,16 +124,16 @@ def test_a_void_is_never_a_zero_nor_dropped():
 
 
 def test_the_split_depends_on_the_episode_and_the_seed_alone():
-    """Golden: SHA-256 of 'seed task episode', its first 32 bits as a fraction."""
+    """The first share of the episodes in the order of SHA-256 of 'seed task episode'."""
     import hashlib
 
     study = made(seed=3, split={"test": 0.4})
     done = finish(study, all_fail)
-    assert len(study.valid(done)) > 4
-    for candidate in study.valid(done):
-        text = f"3 {candidate.task} {candidate.episode}"
-        fraction = int(hashlib.sha256(text.encode()).hexdigest()[:8], 16) / 2**32
-        assert study.in_test(candidate) == (fraction < 0.4)
+    episodes = {(c.task, c.episode) for c in study.valid(done)}
+    assert len(episodes) > 4
+    order = sorted(episodes, key=lambda e: hashlib.sha256(f"3 {e[0]} {e[1]}".encode()).hexdigest())
+    chosen = set(order[: round(0.4 * len(order))])
+    assert {(c.task, c.episode) for c in study.test(done)} == chosen
     other = made(seed=3, split={"test": 0.4}, name="renamed", evaluation={"trials": 5})
     names = [c.name for c in study.test(done)]
     assert [c.name for c in other.test(finish(other, all_fail))] == names

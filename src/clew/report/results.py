@@ -75,7 +75,7 @@ def rates(tables: Tables) -> Html:
     parts.append(_rates_table("From initial states", initial, tables, ()))
     screened = tables["screening"]["also_evaluated"]
     parts.append(_rates_table("From recovery states", recovery, tables, screened))
-    return tag("section", *parts, *_notes(tables), *_voids(tables))
+    return tag("section", *parts, *_notes(tables), *_faults(tables), *_voids(tables))
 
 
 def _rates_figure(tables: Tables) -> Html:
@@ -147,6 +147,22 @@ def _rated(row: Mapping[str, Any], screened: Sequence[str]) -> list[str]:
         f"{row['passed']:,} / {row['scheduled']:,}", f"{row['void']:,}",
         *(percent(readings[k]) for k in ("void_failed", "void_left_out", "void_passed")),
     ]  # fmt: skip
+
+
+def _faults(tables: Tables) -> list[Html]:
+    """The table of failures that are somebody's error, or nothing."""
+    if not tables["faults"]:
+        return []
+    columns = [
+        Column("Stage", False), Column("Party at fault", False), Column("Cause", False),
+        Column("It said", False), Column("Units"),
+    ]  # fmt: skip
+    rows = [
+        [f["stage"], f["party"], f["kind"], f["detail"], f"{f['units']:,}"]
+        for f in tables["faults"]
+    ]
+    caption = "Units that failed by an error, not by the oracle's word; they count as failed"
+    return [tag("h3", "Failures by error", id="faults"), table(caption, columns, rows)]
 
 
 def _voids(tables: Tables) -> list[Html]:
@@ -278,8 +294,8 @@ def group_estimate(tables: Tables, field: str, group: str, policy: str) -> dict[
     passed = {s["name"]: round(s["rates"][policy] * trials) for s in members}
     scored = Table({name: [1.0] * n + [0.0] * (trials - n) for name, n in passed.items()})
     found = rate(scored, Bootstrap(how["seed"], None, how["draws"], how["confidence"]))
-    over_trials = wilson(sum(passed.values()), trials * len(passed), how["confidence"])
-    return {"rate": found.value, "low": found.low, "high": found.high, "wilson": over_trials}
+    over_scenarios = wilson(found.value * found.n, found.n, how["confidence"])
+    return {"rate": found.value, "low": found.low, "high": found.high, "wilson": over_scenarios}
 
 
 def trials_each(tables: Tables) -> int:

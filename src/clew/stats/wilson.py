@@ -8,10 +8,10 @@ from statistics import NormalDist
 from clew.core import Refused
 
 
-def wilson(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
+def wilson(successes: float, trials: int, confidence: float = 0.95) -> tuple[float, float]:
     """The Wilson score interval (low, high) of a success probability, without continuity correction.
 
-    No trials give (0, 1). Raises `Refused` unless 0 ≤ successes ≤ trials and 0 < confidence < 1.
+    `successes` may be a sum of shares, such as of scenarios' rates. No trials give (0, 1). Raises `Refused` unless 0 ≤ successes ≤ trials and 0 < confidence < 1.
 
     Source: Wilson, "Probable inference, the law of succession, and statistical inference",
     JASA 22 (1927), 209–212.

@@ -63,6 +63,7 @@ class Point:
     """How a recovery point is picked in a failed attempt; see `clew.studies.roborecover.point`."""
 
     still_mm: float = 1.0
+    moved_mm_least: float = 5.0
     window: int = 10
     earliest: int = 5
     latest: int = 400
@@ -70,7 +71,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Screening:
-    """`trials` per candidate, shared evenly by `policies`; kept with `least` to `most` successes."""
+    """`trials` per candidate, by `policies` in turn; kept with `least` to `most` successes."""
 
     policies: tuple[str, ...]
     trials: int = SCREENING_TRIALS
@@ -202,6 +203,11 @@ def _check(plan: Plan) -> None:
     for where, listed in lists.items():
         if len(set(listed)) != len(listed):
             raise Refused(f"{where!r} names something twice: it would count double")
+    counts = {"initial.episodes": plan.initial.episodes}
+    counts |= {f"sources[{i}].episodes": s.episodes for i, s in enumerate(plan.sources)}
+    for where, count in counts.items():
+        if count < 1:
+            raise Refused(f"{where!r} is {count}: it must be at least 1")
     kinds = [s.kind for s in plan.sources]
     if len(set(kinds)) != len(kinds):
         raise Refused("two sources have the same kind: give each its own")

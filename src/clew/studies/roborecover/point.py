@@ -2,7 +2,8 @@
 
 The paper's annotators mark a stable deviation that persists into sustained failure (§4.3). Here:
 the attempt failed; the point is the first moment after its last progress (the highest score that
-it ever had) at which every object has been still for a window of steps. Deviations that the
+it ever had) by which an object was really moved, and at which every object has been still for a
+window of steps. An attempt that never touched anything has no such moment. Deviations that the
 attempt itself repaired lie before its last progress, and so are never picked.
 """
 
@@ -13,6 +14,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+
+#: Movements of a step up to this are settling and contact noise, in mm.
+SETTLING_MM = 0.1
 
 
 def movement_mm(probes: Sequence[Mapping[str, Any]]) -> NDArray[np.float64]:
@@ -31,18 +36,23 @@ def recovery_point(
     scores: Sequence[float],
     *,
     still_mm: float,
+    moved_mm_least: float,
     window: int,
     earliest: int,
     latest: int,
 ) -> int | None:
     """The number of actions after which recovery starts, or None: no stable deviation.
 
-    `moved_mm` has shape (T,), one figure per action; `scores` has T + 1, one per moment. Still
-    means that the last `window` actions moved every object less than `still_mm` in all.
+    `moved_mm` has shape (T,), one figure per action; `scores` has T + 1, one per moment. Moved
+    means that since the last progress the largest movements of any object, those over
+    `SETTLING_MM` alone, add up to at least `moved_mm_least`; still, that those of the last
+    `window` actions add up to less than `still_mm`.
     """
     progress = int(np.argmax(np.asarray(scores)))
     total = np.concatenate([[0.0], np.cumsum(moved_mm)])
+    really = np.concatenate([[0.0], np.cumsum(np.where(moved_mm > SETTLING_MM, moved_mm, 0.0))])
     for t in range(max(progress + window, earliest, window), min(len(moved_mm), latest) + 1):
-        if total[t] - total[t - window] < still_mm and total[t] - total[progress] > 0:
+        still = total[t] - total[t - window] < still_mm
+        if still and really[t] - really[progress] >= moved_mm_least:
             return t
     return None

@@ -203,13 +203,19 @@ class RoboRecover:
         ]  # fmt: skip
 
     def test(self, done: Done) -> list[Candidate]:
-        """The test split: all scenarios of the episodes whose hash falls in its share."""
-        return [c for c in self.valid(done) if self.in_test(c)]
+        """The test split: all scenarios of a share of the episodes (task and initial state).
 
-    def in_test(self, candidate: Candidate) -> bool:
-        """No episode (task and initial state), and so no scenario of it, is in both splits."""
-        text = f"{self.plan.seed} {candidate.task} {candidate.episode}"
-        return int(digest(text.encode())[:8], 16) / 2**32 < self.plan.split.test
+        Episodes are taken in the order of their hash, at least one is left to either split where
+        there are two, and none, so no scenario of it, is in both.
+        """
+        valid = self.valid(done)
+        episodes = sorted({(c.task, c.episode) for c in valid}, key=self._drawn)
+        share = round(self.plan.split.test * len(episodes))
+        test = set(episodes[: min(max(share, 1), max(len(episodes) - 1, 1))])
+        return [c for c in valid if (c.task, c.episode) in test]
+
+    def _drawn(self, episode: tuple[str, int]) -> str:
+        return digest(f"{self.plan.seed} {episode[0]} {episode[1]}".encode())
 
     def _evaluation(self, done: Done) -> list[Unit]:
         return [u for c in self.test(done) for p in self.plan.policies for u in self.trials(c, p)]

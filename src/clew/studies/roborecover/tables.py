@@ -37,7 +37,7 @@ def tables(study: RoboRecover, done: Done) -> dict[str, Any]:
     method = "bootstrap over complete episodes, percentile"
     return {
         "study": "roborecover", "name": plan.name, "environment": plan.environment,
-        "tasks": list(plan.tasks), "frames": plan.frames,
+        "tasks": list(plan.tasks), "frames": _framed(done),
         "statistics": {**asdict(plan.statistics), "method": method},
         "funnel": funnel(study, done),
         "initial": _compared(initial, episodes, plan.statistics),
@@ -47,6 +47,7 @@ def tables(study: RoboRecover, done: Done) -> dict[str, Any]:
         "scenarios": _scenarios(study, done),
         "screening": _screening_policies(study),
         "voids": _voids(done),
+        "faults": _faults(done),
     }  # fmt: skip
 
 
@@ -110,7 +111,7 @@ def _compared(
 
 def _wilson(estimate: Estimate, confidence: float) -> tuple[float, float]:
     """Over scenarios, for where they are all alike and a bootstrap's interval has no width."""
-    return wilson(round(estimate.value * estimate.n), estimate.n, confidence)
+    return wilson(estimate.value * estimate.n, estimate.n, confidence)
 
 
 def _counts(rows: Outcomes) -> dict[str, Any]:
@@ -170,9 +171,10 @@ def _scenarios(study: RoboRecover, done: Done) -> list[dict[str, Any]]:
     screened = {c.name: n for c, n, _ in study.screened(done)}
     rebuilt = {unit.digest: result for unit, result in done["scenarios"]}
     results = {unit.digest: result for unit, result in done["evaluation"]}
+    test = {c.name for c in study.test(done)}
     found = []
     for c in study.valid(done):
-        split = "test" if study.in_test(c) else "train"
+        split = "test" if c.name in test else "train"
         rates = (
             {p.name: _rate(_outcomes(study, c, p, results)) for p in study.plan.policies}
             if split == "test"
@@ -219,6 +221,26 @@ def _voids(done: Done) -> list[dict[str, Any]]:
     return [
         {"stage": s, "party": p, "kind": k, "units": n} for (s, p, k), n in sorted(counted.items())
     ]
+
+
+def _faults(done: Done) -> list[dict[str, Any]]:
+    """Failures that are not the oracle's word but somebody's error, by stage and what it said."""
+    counted: Counter[tuple[str, str, str, str]] = Counter()
+    for stage in done:
+        for _, result in done[stage]:
+            if result.outcome == "fail" and result.cause is not None:
+                cause = result.cause
+                counted[stage, cause.party, cause.kind, cause.detail[:160]] += 1
+    return [
+        {"stage": s, "party": p, "kind": k, "detail": d, "units": n}
+        for (s, p, k, d), n in sorted(counted.items())
+    ]
+
+
+def _framed(done: Done) -> bool:
+    """Whether every rebuilt scenario has its frame; otherwise states alone were compared."""
+    rebuilt = [r for _, r in done["scenarios"] if r.outcome == "pass"]
+    return bool(rebuilt) and all(r.values["framed"] for r in rebuilt)
 
 
 def _void(pairs: Sequence[tuple[Unit, Result]]) -> list[tuple[Unit, Result]]:

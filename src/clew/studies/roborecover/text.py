@@ -6,16 +6,42 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 
+#: Fewer scenarios than this make percentile intervals too short (docs/statistics.md).
+FEW = 20
+
+
 def text(tables: Mapping[str, Any]) -> str:
     """The funnel, the rates, the contrasts and the retrospective oracle."""
     parts = [_funnel(tables["funnel"])]
     for name, title in (("initial", "from initial states"), ("recovery", "from recovery states")):
         parts.append(_rates(title, tables[name], tables["statistics"]))
     parts.append(_contrasts(tables["recovery"]))
+    if tables["faults"]:
+        faults = [
+            [f["stage"], f["party"], f["kind"], str(f["units"]), f["detail"]]
+            for f in tables["faults"]
+        ]
+        parts.append(grid(["failures by error in", "party", "cause", "units", "it said"], faults))
+    parts += [f"note: {sentence}" for sentence in _notes(tables)]
     if tables["voids"]:
         rows = [[v["stage"], v["party"], v["kind"], str(v["units"])] for v in tables["voids"]]
         parts.append(grid(["voids in", "party", "cause", "units"], rows))
     return "\n\n".join(part for part in parts if part)
+
+
+def _notes(tables: Mapping[str, Any]) -> list[str]:
+    """What keeps a reader from taking a rate for more than it is."""
+    found = []
+    if tables["screening"]["also_evaluated"]:
+        found.append(
+            "policies that screened the scenarios are evaluated on them too: "
+            + ", ".join(tables["screening"]["also_evaluated"])
+        )
+    if 0 < tables["recovery"]["scenarios"] < FEW:
+        found.append(f"under {FEW} recovery scenarios: percentile intervals run short")
+    if not tables["frames"]:
+        found.append("frames are off: validation compared states, no pixels")
+    return found
 
 
 def _funnel(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -58,7 +84,8 @@ def _contrasts(table: Mapping[str, Any]) -> str:
     if not table["contrasts"]:
         return ""
     rows = [
-        [f"{c['a']} − {c['b']}", f"{c['difference']:+.1%}", f"[{c['low']:+.1%}, {c['high']:+.1%}]",
+        [f"{c['a']} − {c['b']}", f"{c['difference']:+.1%}",
+         "no spread" if c["low"] == c["high"] else f"[{c['low']:+.1%}, {c['high']:+.1%}]",
          _share(c["detectable"])]
         for c in table["contrasts"]
     ]  # fmt: skip
@@ -74,6 +101,8 @@ def _interval(row: Mapping[str, Any]) -> str:
     """The bootstrap's interval; where all scenarios are alike it has no width: Wilson's, marked."""
     if row["low"] == row["high"] and "wilson" in row:
         return f"[{row['wilson'][0]:.1%}, {row['wilson'][1]:.1%}] W"
+    if row["low"] == row["high"]:
+        return "no spread"
     return f"[{row['low']:.1%}, {row['high']:.1%}]"
 
 

@@ -19,7 +19,7 @@ from clew.core import (
     Trajectory,
 )
 from clew.match import compare, preset
-from clew.replay import own_oracle, reconstruct
+from clew.replay import Episode, own_oracle, reconstruct
 from clew.run.bench import Bench
 from clew.store import Recorder
 from clew.studies.roborecover.point import movement_mm, recovery_point
@@ -65,22 +65,22 @@ def scenario(bench: Bench, arguments: Mapping[str, Any], inputs: Sequence[Any]) 
     environment = bench.environment(arguments["environment"])
     recorder = Recorder(bench.writer, {"unit": bench.unit, "key": origin.key()})
     with reconstruct(environment, origin, preset("state"), sink=recorder) as episode:
-        if arguments["frames"]:
-            episode.look(FRAME, True)
+        framed = bool(arguments["frames"]) and _framed(episode)
         solved = episode.judge().passed
         recorder.acted(len(origin) - 1, episode.now)
         recorder.finish({"passed": solved})
     bench.about["attempt"] = recorder.locator.json()
-    return {"key": origin.key(), "actions": len(origin), "solved": solved}
+    return {"key": origin.key(), "actions": len(origin), "solved": solved, "framed": framed}
 
 
 def validate(bench: Bench, arguments: Mapping[str, Any], inputs: Sequence[Any]) -> dict[str, Any]:
     """One cold replay in a new process against the scenario's recorded state and frame."""
     recorded = bench.load(inputs[0]).trajectory
-    match = preset("roborecover") if arguments["frames"] else preset("state")
+    framed = "frame" in recorded.last.seen
+    match = preset("roborecover") if framed else preset("state")
     environment = bench.environment(arguments["environment"])
     with reconstruct(environment, recorded, preset("unchecked")) as episode:
-        reached = episode.look(FRAME if arguments["frames"] else NOTHING, True)
+        reached = episode.look(FRAME if framed else NOTHING, True)
         evidence = compare(match, recorded.last, reached)
     return {
         "outcome": "pass" if evidence.same else "fail",
@@ -106,7 +106,21 @@ def trial(bench: Bench, arguments: Mapping[str, Any], inputs: Sequence[Any]) -> 
 def policy_of(spec: Mapping[str, Any]) -> Policy:
     """The policy that a plan's entry describes, wrapped in noise where it says so."""
     policy = registry.policy(spec["policy"], **spec["arguments"])
+    for part in ("begin", "sees"):
+        if not hasattr(policy, part):
+            raise Refused(
+                f"policy {spec['policy']!r} is no policy: it has no {part!r} (docs/extending.md)"
+            )
     return registry.policy("noisy", policy=policy, **spec["noise"]) if spec["noise"] else policy
+
+
+def _framed(episode: Episode) -> bool:
+    """Record how the present moment looks; False where frames cannot be drawn."""
+    try:
+        episode.look(FRAME, True)
+    except Refused:
+        return False
+    return True
 
 
 def _described(bench: Bench, name: str) -> Described:
