@@ -36,7 +36,7 @@ policy = "tabletop/wrong-target"
 [[sources]]
 kind = "perturbed"
 policies = ["dropper", "wrong target"]
-episodes = 3
+episodes = 6
 first_seed = 100
 sigma = 1.0
 steps = 60
@@ -54,7 +54,7 @@ episodes = 2
 replays = 1
 
 [split]
-test = 0.9
+test = 0.95
 
 [evaluation]
 trials = 1

@@ -116,6 +116,7 @@ def tables(**changed: Any) -> dict[str, Any]:
             "policies": ["expert", "dropper"], "trials": 20, "least": 2, "most": 18,
             "also_evaluated": ["expert", "dropper"],
         },
+        "faults": [], "solved_starts": [],
         "voids": [{"stage": "evaluation", "party": "harness", "kind": "killed", "units": 8}],
         "run": {
             "plan_digest": "ab" * 32, "engine": "cd" * 32, "mixed": False,

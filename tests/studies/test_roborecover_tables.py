@@ -34,7 +34,7 @@ def results(draw):
             return Result(unit.digest, "fail", values)
         if stage == "scenarios":
             solved = draw(st.integers(0, 5)) == 0
-            values = {"solved": solved, "actions": 20, "key": "k"}
+            values = {"solved": solved, "framed": False, "actions": 20, "key": "k"}
             return Result(unit.digest, "pass", values)
         return Result(unit.digest, kind, {"actions": 10, "stop": "actions"})
 
@@ -95,7 +95,9 @@ def all_fail(stage, unit):
         key = unit.digest.rjust(64, "0")[::-1]
         return Result(unit.digest, "fail", {"point": 9, "key": key, "actions": 50})
     if stage == "scenarios":
-        return Result(unit.digest, "pass", {"solved": False, "actions": 9, "key": "k"})
+        return Result(
+            unit.digest, "pass", {"solved": False, "framed": False, "actions": 9, "key": "k"}
+        )
     if stage == "validation":
         return Result(unit.digest, "pass", {})
     if stage == "screening":

@@ -18,6 +18,10 @@ def add(subparsers: Any) -> None:
     )
     verify.add_argument("--seed", type=whole, default=0, help="seed of the sample (default 0)")
     verify.add_argument("--workers", type=count, default=2, help="worker processes (default 2)")
+    verify.add_argument(
+        "--trust", action="append", default=[], metavar="MODULE:NAME",
+        help="code that a pack names and that may be run here (again for more)",
+    )  # fmt: skip
     verify.set_defaults(call=_verify)
     pack = subparsers.add_parser("pack", help="put a run into one file")
     pack.add_argument("folder", type=Path, help="the run's folder")
@@ -45,7 +49,7 @@ def _verify(arguments: argparse.Namespace) -> int:
     progress = Lines()
     verdict = verify(
         arguments.path, study_of, sample=arguments.sample, seed=arguments.seed,
-        workers=arguments.workers, progress=progress,
+        workers=arguments.workers, progress=progress, trusted=arguments.trust,
     )  # fmt: skip
     progress.finished()
     for finding in verdict.findings:
@@ -67,9 +71,11 @@ def _pack(arguments: argparse.Namespace) -> int:
 
 
 def _unpack(arguments: argparse.Namespace) -> int:
+    from clew.run.folder import FROM_PACK
     from clew.store import unpack
 
     unpack(arguments.file, arguments.folder)
+    (arguments.folder / FROM_PACK).touch(0o600)
     print(arguments.folder)
     return 0
 

@@ -12,7 +12,7 @@ def add(subparsers: Any) -> None:
     """The four commands."""
     run = subparsers.add_parser("run", help="run a plan; go on where it stopped")
     run.add_argument("plan", type=Path, help="a plan file (TOML)")
-    run.add_argument("--out", type=Path, help="the run's folder (default: runs/NAME of the plan)")
+    run.add_argument("--out", type=Path, help="the run's folder (default: runs/ and the plan file's name)")
     _driving(run)
     run.set_defaults(call=_run)
     resume = subparsers.add_parser("resume", help="go on with a run, under its own plan")
@@ -33,6 +33,10 @@ def _driving(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=count, default=_cores(), help="worker processes")
     parser.add_argument("--quota", type=_bytes, help="most bytes of the run's folder, such as 20G")
     parser.add_argument("--here", action="store_true", help="all in this process, for a debugger")
+    parser.add_argument(
+        "--trust", action="append", default=[], metavar="MODULE:NAME",
+        help="code that a run from a pack names and that may be run here (again for more)",
+    )  # fmt: skip
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
 
 
@@ -49,12 +53,13 @@ def _resume(arguments: argparse.Namespace) -> int:
 
 
 def _drive(study: Any, path: Path, arguments: argparse.Namespace) -> int:
-    from clew.run.drive import drive, open_run
+    from clew.run.drive import drive, must_be_trusted, open_run
     from clew.run.executor import Interrupted
     from clew.run.progress import Lines
 
     progress = Lines(quiet=arguments.quiet)
     folder, engine = open_run(study, path)
+    must_be_trusted(study, folder, arguments.trust)
     try:
         done = drive(
             study, folder, engine, workers=arguments.workers, progress=progress,

@@ -88,8 +88,8 @@ class Pointer:
             raise Refused(f"pointer {self.verb} has {len(points)} points: it needs more")
         if self.verb != "drag" and len(points) != 1:
             raise Refused(f"pointer {self.verb} has {len(points)} points: it takes one")
-        if not 1 <= self.count <= 3:
-            raise Refused(f"pointer count is {self.count}: it must be 1, 2 or 3")
+        if type(self.count) is not int or not 1 <= self.count <= 3:
+            raise Refused(f"pointer count is {self.count!r}: it must be 1, 2 or 3")
         object.__setattr__(self, "path", points)
         object.__setattr__(self, "modifiers", _modifiers(self.modifiers))
         check_text(self.seat, "seat")
@@ -105,7 +105,9 @@ class Keys:
 
     def __post_init__(self) -> None:
         _member(self.verb, KEYS_VERBS, "keys verb")
-        keys = tuple(check_text(str(k), "key") for k in self.keys)
+        if isinstance(self.keys, str):
+            raise Refused(f"keys {self.verb} takes a tuple of names, not the text {self.keys!r}")
+        keys = tuple(check_text(str.__str__(k), "key") for k in self.keys)
         if not keys or not all(keys):
             raise Refused(f"keys {self.verb} names no key")
         object.__setattr__(self, "keys", keys)

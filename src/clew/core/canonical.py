@@ -57,7 +57,7 @@ def _named(value: Any, where: str) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
-        return check_text(str(value), where)
+        return check_text(str.__str__(value), where)
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):

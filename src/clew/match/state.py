@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from clew.core import Evidence, Refused
+from clew.core import Evidence, Refused, value_digest
 
 Probe = Mapping[str, Any]
 Rows = npt.NDArray[np.float64]
@@ -61,12 +61,16 @@ def others_apart(ours: Probe, theirs: Probe) -> Evidence:
             continue
         a, b = np.asarray(ours[name]), np.asarray(theirs[name])
         if a.dtype.kind not in "biuf" or b.dtype.kind not in "biuf":
+            if value_digest(ours[name]) != value_digest(theirs[name]):
+                faults[f"state.{name}"] = "differs"
             continue
         if a.shape != b.shape:
             faults[f"state.{name}"] = f"shape {a.shape} was recorded and {b.shape} reached"
             continue
         with np.errstate(invalid="ignore"):
             gap = np.abs(a.astype(np.float64) - b.astype(np.float64)).max(initial=0.0)
+        if gap == 0 and not np.array_equal(a, b):
+            gap = 1.0  # whole numbers too large to tell apart as floats
         if np.isfinite(gap):
             rungs[f"state.{name}"] = float(gap)
         else:

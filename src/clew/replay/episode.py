@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, cast
 
 from clew.core import (  # isort: skip
@@ -13,6 +12,8 @@ from clew.core import (  # isort: skip
     Environment, Evidence, Judged, Judgement, Match, Moment, Observation, Oracle, Policy, Probed,
     Recalls, Refused, Session, SessionSpent, Sink, Start, Step, Trajectory, Trouble, boundary,
 )  # fmt: skip
+from clew.core.actions import KINDS
+from clew.core.canonical import plain
 from clew.core.errors import attributed
 from clew.match import compare
 
@@ -125,16 +126,15 @@ class Episode:
         The moments they were made on are compared with `match`; `Diverged` when one differs.
         Raises `Trouble` of the policy for an action that is refused, or is none.
         """
-        with boundary("policy"):
-            actor = policy.begin(brief)
+        actor, sees = _begun(policy, brief)
         meter = _Meter(budget)
         if until is not None and self._asked(until):
             return "until"
         if self._now.seen.ended:
             return "ended"
-        stop = self._carry_out(brief.pending, -1, policy.sees, meter, until, broken)
+        stop = self._carry_out(brief.pending, -1, sees, meter, until, broken)
         while not stop and not (stop := meter.reached()):
-            number, seen = self._decisions, self._seen(policy.sees)
+            number, seen = self._decisions, self._seen(sees)
             if meter.decisions < len(recorded):
                 decision = recorded[meter.decisions]
                 if match is not None and broken is not None:
@@ -146,7 +146,7 @@ class Episode:
             meter.count(decision)
             if self._sink is not None:
                 self._sink.decided(number, decision)
-            stop = self._carry_out(decision.actions, number, policy.sees, meter, until, broken)
+            stop = self._carry_out(decision.actions, number, sees, meter, until, broken)
             stop = stop or decision.stop
         return stop
 
@@ -284,17 +284,48 @@ class _Meter:
         return ""
 
 
+def _begun(policy: Policy, brief: Brief) -> tuple[Actor, Channels]:
+    try:
+        with boundary("policy"):
+            return policy.begin(brief), frozenset(policy.sees)
+    except ClewError as error:
+        raise _policys(error) from error
+
+
 def _decided(actor: Actor, seen: Observation) -> Decision:
+    """One decision, its fields checked: whatever is wrong with it is the policy's doing."""
     began = time.perf_counter()
     try:
         with boundary("policy"):
             decision = actor.decide(seen)
-            for action in decision.actions:
-                if not isinstance(action, Action):
+            actions = tuple(decision.actions)
+            for action in actions:
+                if type(action) not in KINDS.values():
                     raise Refused(f"the policy decided {action!r}, which is not an action")
-            return replace(decision, policy_s=time.perf_counter() - began)
-    except Refused as error:
-        raise _invalid_action(error) from error
+            if decision.stop not in ("", "done", "give_up"):
+                raise Refused(f"the policy's stop is {decision.stop!r}: '', 'done' or 'give_up'")
+            usd = float(plain(float(decision.usd), "usd"))
+            spent = time.perf_counter() - began
+            return Decision(actions, decision.stop, _recordable(decision.raw), usd, spent)
+    except ClewError as error:
+        raise _policys(error) from error
+
+
+def _recordable(raw: Any) -> Any:
+    """A raw reply as plain data; what is not (NaN, arrays, deep nesting) is kept as text."""
+    try:
+        return plain(raw, "raw")
+    except (Refused, RecursionError):
+        return {"as_text": repr(raw)[:100_000].encode("utf-8", "replace").decode()}
+
+
+def _policys(error: ClewError) -> Trouble:
+    """What was raised inside a policy is the policy's, also an error of ours."""
+    if isinstance(error, Trouble) and error.cause.party == "policy":
+        return error
+    if isinstance(error, Refused):
+        return _invalid_action(error)
+    return Trouble(Cause("policy", "error", f"{type(error).__name__}: {error}"[:500]))
 
 
 def _invalid_action(error: Refused) -> Trouble:

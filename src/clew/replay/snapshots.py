@@ -16,7 +16,7 @@ from clew.core.canonical import canonical_json, value_digest
 from clew.replay.episode import Episode, closed_on_failure, opened
 
 #: Acts after the target that a proof goes on for: a field left out may not show before.
-GOING_ON = 10
+GOING_ON = 40
 #: The whole state and what is seen: at the target, and after going on from there.
 Courses = list[tuple[bytes, Moment]]
 
@@ -145,15 +145,15 @@ def _used(environment: Environment, trajectory: Trajectory) -> Episode:
 
 
 def _going_on(episode: Episode, trajectory: Trajectory, match: Match) -> Courses:
-    """Act to the target and, for a claim to be exact, repeat the last action from there."""
+    """Act to the target and, for a claim to be exact, go on with the trajectory's own actions,
+    from its first one: at the target itself they may all stand still."""
     session, courses = episode.session, []
     assert isinstance(session, Saved)
     last = GOING_ON if session.exact else 0
     for t in range(last + 1):
         looking = t in (0, last)
-        episode.act(
-            trajectory.steps[-1].action, see=match.sees if looking else NOTHING, probe=looking
-        )
+        action = trajectory.steps[(t - 1) % len(trajectory)].action
+        episode.act(action, see=match.sees if looking else NOTHING, probe=looking)
         if looking:
             courses.append((_saved(session), episode.now))
         if episode.now.seen.ended:

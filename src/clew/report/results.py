@@ -128,8 +128,7 @@ def _notes(tables: Tables) -> list[Html]:
     if any(row["low"] == row["high"] for row in rows):
         notes.append(
             "Where all scenarios had the same rate a bootstrap sees no spread, which is not certainty."
-            " W is then Wilson's interval over the trials, taken as independent: with several trials to"
-            " a scenario it may be too narrow."
+            " W is then Wilson's interval over the scenarios."
         )
     if any(compared["scenarios"] < FEW_SCENARIOS for compared in shown):
         notes.append(

@@ -4,12 +4,15 @@ attempts, and carries on those that infrastructure broke. It knows no study."""
 from __future__ import annotations
 
 import importlib
+import random
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from clew import registry
 from clew.core import (
@@ -41,7 +44,7 @@ from clew.replay import Episode, Snapshots, begin, reconstruct, resume
 from clew.run.pulse import CLOSE, OPEN, Pulse
 from clew.run.sinks import Since, Tee
 from clew.run.units import Result
-from clew.store import Damaged, Loaded, Locator, Reader, Recorder, StoreFull, Writer, load
+from clew.store import Damaged, Loaded, Locator, Log, Reader, Recorder, StoreFull, Writer, load
 
 #: A crash is its action's doing when every one of at least this many attempts that reached the
 #: action crashed there. With a random hazard of 3 % per step, a crash is followed by four more in
@@ -107,6 +110,8 @@ class Bench:
         self._begin_unit(
             str(message["unit"]), int(message["seed"]), broken, bool(message.get("cold"))
         )
+        random.seed(self.seed)
+        np.random.seed(self.seed)
         self.pulse.beat(OPEN)
 
     def finish(self) -> None:
@@ -114,6 +119,11 @@ class Bench:
         self.pulse.beat(CLOSE)
         if time.monotonic() - self._synced > SYNC_EVERY_S:
             self.sync()
+
+    def _withdraw(self, snapshot: str) -> None:
+        """Say it in the run's log at once: this worker may not live to answer."""
+        Log(self._folder / "log.jsonl").append({"type": "withdrawn", "snapshot": snapshot})
+        self.withdrawn.append(snapshot)
 
     def _forget(self, withdrawn: frozenset[str]) -> None:
         """Snapshots that failed their audit, here or elsewhere, are not to be served again."""
@@ -161,7 +171,7 @@ class Bench:
     def snapshots(self, name: str) -> Snapshots:
         """The proven snapshots of the kept environment of that name."""
         if name not in self._snapshots:
-            made = Snapshots(self.environment(name), on_withdrawn=self.withdrawn.append)
+            made = Snapshots(self.environment(name), on_withdrawn=self._withdraw)
             made.withdrawn |= self.told_withdrawn
             self._snapshots[name] = made
         return self._snapshots[name]

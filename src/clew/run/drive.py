@@ -52,6 +52,18 @@ def must_run_here(study: Study) -> None:
         manifest("policy", policy)
 
 
+def must_be_trusted(study: Study, folder: RunFolder, trusted: Sequence[str]) -> None:
+    """Raise `Refused` for code that a run from elsewhere names and its user did not."""
+    if not folder.from_elsewhere:
+        return
+    for name in (*study.environments(), *study.policies()):
+        if ":" in name and name not in trusted:
+            raise Refused(
+                f"{folder.path} came from a pack and names the code {name!r}, which would be run"
+                f" here: read it, then give --trust {name}"
+            )
+
+
 def drive(
     study: Study,
     folder: RunFolder,
@@ -64,7 +76,7 @@ def drive(
 ) -> Done:
     """Run every stage that is not done yet, with workers or, `here`, one unit after another in this
     process. Raises `Interrupted` after a Ctrl-C."""
-    if folder.header["engine"][:16] not in engine.name:
+    if folder.header["engine"] != frozen()[0]:
         progress.note("this clew is not the one that the run was begun with: its engine differs")
     for finding in folder.damage():
         progress.note(f"{finding}; a unit whose result was there is done again")

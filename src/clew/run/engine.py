@@ -9,6 +9,7 @@ import marshal
 import os
 import zipfile
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
 import clew
@@ -46,15 +47,28 @@ def zipped(files: Mapping[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
-def place(folder: Path) -> tuple[str, Path]:
-    """Write the zip into `folder` (kept if it is there); returns its digest and path."""
+@lru_cache(maxsize=1)
+def _whole() -> tuple[str, bytes]:
     name, files = frozen()
-    path = folder / f"engine-{name[:16]}.zip"
-    if not path.exists():
+    return name, zipped(files)
+
+
+def place(folder: Path) -> tuple[str, Path]:
+    """Write the zip into `folder`; returns the sources' digest and the zip's path.
+
+    A zip that is there already is kept only if it is, to the byte, what would be written: a run's
+    folder may have come from elsewhere, and its engine is not run.
+    """
+    name, data = _whole()
+    path = folder / f"engine-{digest(data)[:16]}.zip"
+    if not path.is_file() or path.read_bytes() != data:
         temporary = path.with_suffix(f".{os.getpid()}")
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            temporary.write_bytes(zipped(files))
+            with open(temporary, "wb") as half:
+                half.write(data)
+                half.flush()
+                os.fsync(half.fileno())
             os.replace(temporary, path)
         except OSError as error:
             with contextlib.suppress(OSError):

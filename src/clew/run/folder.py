@@ -19,6 +19,8 @@ from clew.run.units import Result, accepted
 from clew.store import Attempt, Finding, Log, Reader, attempts, lock
 
 SCHEMA = 1
+#: The file that marks a folder which was taken out of a pack.
+FROM_PACK = "from-a-pack"
 
 
 class RunFolder:
@@ -97,6 +99,11 @@ class RunFolder:
                 with open(file, "rb") as written:
                     os.fsync(written.fileno())
         self.log.sync()
+
+    @property
+    def from_elsewhere(self) -> bool:
+        """Whether it was taken out of a pack: nobody here wrote its plan."""
+        return (self.path / FROM_PACK).exists()
 
     @contextmanager
     def held(self) -> Iterator[None]:

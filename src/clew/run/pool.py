@@ -63,6 +63,7 @@ class Worker:
             self._process = subprocess.Popen(
                 [sys.executable, "-S", "-E", "-s", warden.__file__, str(lifeline), *command, *paths],
                 stdin=subprocess.DEVNULL, stdout=printed, stderr=printed,
+                env={**os.environ, "PYTHONHASHSEED": "0"},
                 pass_fds=fds, close_fds=True, start_new_session=True,
             )  # fmt: skip
         finally:

@@ -42,6 +42,7 @@ class Lines:
             self._write(f"\r\x1b[K{self._line()}" if self._live else f"{self._line()}\n")
 
     def note(self, text: str) -> None:
+        text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
         self._write(f"\r\x1b[K{text}\n" if self._live else f"{text}\n")
 
     def finished(self) -> None:

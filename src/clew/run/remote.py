@@ -46,9 +46,10 @@ class RemoteEnvironment:
 
     def __init__(self, name: str, deadlines: Mapping[str, float]) -> None:
         self._name, self._deadlines = name, deadlines
-        self._folder = Path(tempfile.mkdtemp(prefix="clew-remote-"))
+        python = interpreter(name)
         _, engine = place(home() / "engine")
-        self._worker = Worker(interpreter(name), (str(engine),), self._folder, "remote", name)
+        self._folder = Path(tempfile.mkdtemp(prefix="clew-remote-"))
+        self._worker = Worker(python, (str(engine),), self._folder, "remote", name)
         self._ended = False
 
     def open(self, start: Start) -> Session:

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from clew.core import Refused
-from clew.run.drive import Study, finished, identified, rerun
+from clew.run.drive import Study, finished, identified, must_be_trusted, rerun
 from clew.run.executor import Done, Progress
-from clew.run.folder import RunFolder, differences
+from clew.run.folder import FROM_PACK, RunFolder, differences
 from clew.run.units import Result, Unit
-from clew.store import check, unpack
+from clew.store import Locator, Reader, check, load, unpack
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ def verify(
     seed: int,
     workers: int,
     progress: Progress,
+    trusted: Sequence[str] = (),
 ) -> Verdict:
     """Check every line and blob, recompute the tables, and run `sample` units again, cold.
 
@@ -46,6 +47,7 @@ def verify(
     with _unpacked(path) as place:
         folder = RunFolder(place)
         study = study_of(folder)
+        must_be_trusted(study, folder, trusted)
         # A torn end is a write that a kill cut off: nothing that was accepted stands there.
         findings = [f"store: {found}" for found in check(place) if found.kind != "torn"]
         findings += _accepted_twice(folder)
@@ -54,6 +56,7 @@ def verify(
         except Refused as error:
             return Verdict(len(folder.accepted()), 0, (*findings, f"results: {error}"))
         findings += _tables_differ(study, folder, done)
+        findings += _judged_otherwise(folder, done)
         pairs = [pair for stage in done for pair in done[stage] if pair[1].outcome != "void"]
         chosen = _sample(pairs, sample, seed)
         again = rerun(study, folder, [u for u, _ in chosen], workers=workers, progress=progress)
@@ -70,6 +73,7 @@ def _unpacked(path: Path) -> Iterator[Path]:
         raise Refused(f"there is no run or pack {path}")
     with tempfile.TemporaryDirectory() as name:
         unpack(path, Path(name, "run"))
+        Path(name, "run", FROM_PACK).touch(0o600)
         yield Path(name, "run")
 
 
@@ -101,6 +105,21 @@ def _tables_differ(study: Study, folder: RunFolder, done: Done) -> list[str]:
     ]
 
 
+def _judged_otherwise(folder: RunFolder, done: Done) -> list[str]:
+    """Results whose outcome is not what their own attempt ended with."""
+    reader, found = Reader(folder.path), []
+    for stage in done:
+        for unit, result in done[stage]:
+            if result.outcome != "void" and "attempt" in result.about:
+                finish = load(reader, Locator.of(result.about["attempt"])).finish or {}
+                if "stop" in finish and finish["passed"] != (result.outcome == "pass"):
+                    found.append(
+                        f"unit {unit.digest} is accepted as {result.outcome}, but its attempt ended"
+                        f" with passed = {finish['passed']}"
+                    )
+    return found
+
+
 def _sample(pairs: Sequence[tuple[Unit, Result]], size: int, seed: int) -> list[Any]:
     order = np.random.default_rng(seed).permutation(len(pairs))[:size]
     return [pairs[i] for i in order.tolist()]
@@ -108,6 +127,9 @@ def _sample(pairs: Sequence[tuple[Unit, Result]], size: int, seed: int) -> list[
 
 def _differs(unit: Unit, was: Result, again: dict[str, Result]) -> str:
     now = again[unit.digest]
+    if now.outcome == "void" and was.outcome != "void":
+        detail = now.cause.detail if now.cause else ""
+        return f"unit {unit.digest} could not be run again: {detail}"
     if (now.outcome, now.values) == (was.outcome, was.values):
         return ""
     if now.about.get("fingerprint") != was.about.get("fingerprint"):

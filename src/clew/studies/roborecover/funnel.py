@@ -38,7 +38,9 @@ def _rollouts(study: RoboRecover, done: Done) -> Counter[str]:
     found: Counter[str] = Counter()
     points = 0
     for _, result in done["rollouts"]:
-        if result.outcome == "pass":
+        if result.values.get("solved"):
+            found["already solved"] += 1
+        elif result.outcome == "pass":
             found["succeeded"] += 1
         elif result.outcome == "void":
             found["void"] += 1

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-
 #: Movements of a step up to this are settling and contact noise, in mm.
 SETTLING_MM = 0.1
 

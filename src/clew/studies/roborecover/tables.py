@@ -46,6 +46,7 @@ def tables(study: RoboRecover, done: Done) -> dict[str, Any]:
         "recovery_by_source": _by(study, done, lambda c: c.source),
         "scenarios": _scenarios(study, done),
         "screening": _screening_policies(study),
+        "solved_starts": sorted(solved_starts(study, done)),
         "voids": _voids(done),
         "faults": _faults(done),
     }  # fmt: skip
@@ -61,7 +62,19 @@ def _initial(study: RoboRecover, done: Done) -> dict[str, Outcomes]:
                 seed = study.plan.initial.first_seed + i
                 for _ in range(study.plan.initial.trials):
                     rows.setdefault(f"{task}/{seed}", []).append(next(results)[1].outcome)
-    return dict(found)
+    solved = solved_starts(study, done)
+    return {
+        name: {s: o for s, o in rows.items() if s not in solved} for name, rows in found.items()
+    }
+
+
+def solved_starts(study: RoboRecover, done: Done) -> set[str]:
+    """Initial states that satisfy the task before anyone acts: ineligible, not passes."""
+    return {
+        f"{unit.arguments['task']}/{unit.arguments['seed']}"
+        for unit, result in done["initial"]
+        if result.values.get("solved")
+    }
 
 
 def _recovery(study: RoboRecover, done: Done) -> dict[str, Outcomes]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-
 #: Fewer scenarios than this make percentile intervals too short (docs/statistics.md).
 FEW = 20
 
@@ -39,6 +38,11 @@ def _notes(tables: Mapping[str, Any]) -> list[str]:
         )
     if 0 < tables["recovery"]["scenarios"] < FEW:
         found.append(f"under {FEW} recovery scenarios: percentile intervals run short")
+    if tables["solved_starts"]:
+        found.append(
+            "starts already solved before anyone acts, left out: "
+            + ", ".join(tables["solved_starts"])
+        )
     if not tables["frames"]:
         found.append("frames are off: validation compared states, no pixels")
     return found

@@ -17,6 +17,7 @@ from clew.core import (
     Refused,
     Session,
     Trajectory,
+    boundary,
 )
 from clew.match import compare, preset
 from clew.replay import Episode, own_oracle, reconstruct
@@ -46,6 +47,7 @@ def rollout(bench: Bench, arguments: Mapping[str, Any], inputs: Sequence[Any]) -
     )  # fmt: skip
     passed = rolled.judgement.passed
     values: dict[str, Any] = {
+        "solved": passed and rolled.actions == 0,
         "outcome": "pass" if passed else "fail", "stop": rolled.stop, "actions": rolled.actions,
         "score": rolled.judgement.score, "best_score": max(scores),
     }  # fmt: skip
@@ -105,7 +107,8 @@ def trial(bench: Bench, arguments: Mapping[str, Any], inputs: Sequence[Any]) -> 
 
 def policy_of(spec: Mapping[str, Any]) -> Policy:
     """The policy that a plan's entry describes, wrapped in noise where it says so."""
-    policy = registry.policy(spec["policy"], **spec["arguments"])
+    with boundary("policy"):
+        policy = registry.policy(spec["policy"], **spec["arguments"])
     for part in ("begin", "sees"):
         if not hasattr(policy, part):
             raise Refused(
