@@ -144,7 +144,7 @@ def test_plan_says_how_much_there_is_to_do(plan, plain, tmp_path):
     code, out, said = called("plan", plan, "--out", tmp_path / "none", "--workers", 1)
     assert (code, said) == (0, "")
     assert "initial: 6 units" in out
-    assert "screening: at most 12 units" in out
+    assert "screening: at most 24 units" in out
     assert "measured on a pilot of 4 units" in out
     assert not (tmp_path / "none").exists()
     code, out, _ = called("plan", plan, "--out", plain)

@@ -17,7 +17,7 @@ from clew.run.drive import Study, finished, identified, must_be_trusted, rerun
 from clew.run.executor import Done, Progress
 from clew.run.folder import FROM_PACK, RunFolder, differences
 from clew.run.units import Result, Unit
-from clew.store import Locator, Reader, check, load, unpack
+from clew.store import Damaged, Locator, Reader, check, load, unpack
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,10 @@ def _judged_otherwise(folder: RunFolder, done: Done) -> list[str]:
     for stage in done:
         for unit, result in done[stage]:
             if result.outcome != "void" and "attempt" in result.about:
-                finish = load(reader, Locator.of(result.about["attempt"])).finish or {}
+                try:
+                    finish = load(reader, Locator.of(result.about["attempt"])).finish or {}
+                except Damaged:
+                    continue  # the check of the store has named it
                 if "stop" in finish and finish["passed"] != (result.outcome == "pass"):
                     found.append(
                         f"unit {unit.digest} is accepted as {result.outcome}, but its attempt ended"
