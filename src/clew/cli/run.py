@@ -12,7 +12,9 @@ def add(subparsers: Any) -> None:
     """The four commands."""
     run = subparsers.add_parser("run", help="run a plan; go on where it stopped")
     run.add_argument("plan", type=Path, help="a plan file (TOML)")
-    run.add_argument("--out", type=Path, help="the run's folder (default: runs/ and the plan file's name)")
+    run.add_argument(
+        "--out", type=Path, help="the run's folder (default: runs/ and the plan file's name)"
+    )
     _driving(run)
     run.set_defaults(call=_run)
     resume = subparsers.add_parser("resume", help="go on with a run, under its own plan")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ def bodies_apart(ours: Probe, theirs: Probe) -> Evidence:
     Not the same only for bodies or channels on one side, and for what is not finite. Raises
     `Refused` for arrays that do not fit the names.
     """
-    at, at_theirs = _places(ours), _places(theirs)
+    at, at_theirs = (_places(tuple(probe.get("bodies", ()))) for probe in (ours, theirs))
     names = [name for name in at if name in at_theirs]
     rungs: dict[str, float] = {}
     notes: dict[str, str] = {}
@@ -67,9 +68,12 @@ def others_apart(ours: Probe, theirs: Probe) -> Evidence:
         if a.shape != b.shape:
             faults[f"state.{name}"] = f"shape {a.shape} was recorded and {b.shape} reached"
             continue
+        if _equal(a, b):
+            rungs[f"state.{name}"] = 0.0
+            continue
         with np.errstate(invalid="ignore"):
             gap = np.abs(a.astype(np.float64) - b.astype(np.float64)).max(initial=0.0)
-        if gap == 0 and not np.array_equal(a, b):
+        if gap == 0:
             gap = 1.0  # whole numbers too large to tell apart as floats
         if np.isfinite(gap):
             rungs[f"state.{name}"] = float(gap)
@@ -78,9 +82,10 @@ def others_apart(ours: Probe, theirs: Probe) -> Evidence:
     return Evidence(not faults, rungs, faults)
 
 
-def _places(probe: Probe) -> dict[str, int]:
+@lru_cache(maxsize=64)
+def _places(bodies: tuple[str, ...]) -> dict[str, int]:
     places: dict[str, int] = {}
-    for i, name in enumerate(probe.get("bodies", ())):
+    for i, name in enumerate(bodies):
         if name in places:
             raise Refused(f"probe names the body {name!r} twice: every name must stand once")
         places[name] = i
@@ -92,10 +97,16 @@ def _rows(probe: Probe, channel: str, at: dict[str, int], names: list[str]) -> R
     shape = (len(at), 3 if channel == "position_m" else 4)
     if rows.shape != shape:
         raise Refused(f"probe has {channel} of shape {rows.shape}: for its bodies it is {shape}")
-    return rows[[at[name] for name in names]]
+    return rows if names == list(at) else rows[[at[name] for name in names]]
+
+
+def _equal(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> bool:
+    return np.array_equal(a, b) and bool(np.isfinite(a).all())
 
 
 def _moved_mm(p: Rows, q: Rows) -> Rows:
+    if _equal(p, q):  # the common case, and most of what a comparison would cost
+        return np.zeros(len(p))
     with np.errstate(invalid="ignore"):
         return np.asarray(1e3 * np.linalg.norm(p - q, axis=1))
 
@@ -105,6 +116,8 @@ def _turned_rad(p: Rows, q: Rows) -> Rows:
 
     By an arc tangent, exact for small angles, where an arc cosine ends at 1e-8.
     """
+    if _equal(p, q):
+        return np.zeros(len(p))
     with np.errstate(invalid="ignore"):
         p, q = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (p, q))
         one, other = np.linalg.norm(p - q, axis=1), np.linalg.norm(p + q, axis=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 
@@ -181,9 +182,8 @@ def _saved(session: Saved) -> bytes:
 
 
 def _load(session: Session, state: bytes) -> None:
-    assert isinstance(session, Saved)
     with boundary("environment", "load"):
-        session.load(state)
+        cast("Saved", session).load(state)
 
 
 def _addresses(moment: Moment) -> dict[str, str]:

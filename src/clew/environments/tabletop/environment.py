@@ -75,13 +75,11 @@ class Bench:
         self._renderers: dict[tuple[int, int], gl.Renderer] = {}
 
     def take(self) -> tuple[Any, World]:
-        """A simulation reset to the model's own beginning, used before or not."""
-        if not self._spare:
-            data = mujoco.MjData(self.model)
-            return data, World(self.task, self.model, data)
-        data, world = self._spare.pop()
-        mujoco.mj_resetData(self.model, data)
-        return data, world
+        """A simulation in any state, used before or not."""
+        if self._spare:
+            return self._spare.pop()
+        data = mujoco.MjData(self.model)
+        return data, World(self.task, self.model, data)
 
     def give_back(self, data: Any, world: World) -> None:
         self._spare.append((data, world))
@@ -129,8 +127,7 @@ class TabletopSession:
         self._model = bench.model
         self._data, self._world = bench.take()
         self._qpos, self._ctrl = self._world.qpos, self._world.ctrl
-        self._open = True
-        bench.task.lay_out(self._world, np.random.default_rng(seed))
+        self._open, self._laid_out, self._seed = True, False, seed
 
     def act(self, action: Action, see: Channels) -> Seen:
         """Move for ten substeps of 2 ms, then show `see`.
@@ -145,7 +142,7 @@ class TabletopSession:
             type(action) is not Control
             or len(action.values) != 4
             or action.dtype != "float32"
-            or not self._open
+            or not self._laid_out
             or see
         ):
             self._check(action, see)
@@ -192,7 +189,7 @@ class TabletopSession:
 
     def load(self, state: bytes) -> None:
         """Back to a saved state. Raises `Refused` for bytes of another task, version or length."""
-        self._check_open()
+        self._check_open(lay_out=False)
         head, size = self._bench.state_head, self._bench.state_size
         if not state.startswith(head):
             what = (
@@ -208,6 +205,7 @@ class TabletopSession:
             )
         numbers = np.frombuffer(state, "<f8", offset=len(head)).astype(np.float64)
         mujoco.mj_setState(self._model, self._data, numbers, self._bench.spec)
+        self._laid_out = True
 
     def judge(self) -> Judgement:
         """The task's oracle on the present state; score is the share of its parts that hold."""
@@ -219,7 +217,7 @@ class TabletopSession:
     def close(self) -> None:
         """Hand the simulation to the next session; closing twice does nothing."""
         if self._open:
-            self._open = False
+            self._open = self._laid_out = False
             self._bench.give_back(self._data, self._world)
 
     def _look(self, see: Channels) -> Seen:
@@ -254,9 +252,13 @@ class TabletopSession:
         if "frame" in see and not gl.frames_available():
             raise Refused(gl.frames_off())
 
-    def _check_open(self) -> None:
+    def _check_open(self, lay_out: bool = True) -> None:
         if not self._open:
             raise SessionSpent("the tabletop session was closed: open the start again")
+        if lay_out and not self._laid_out:  # at first use: a snapshot that is loaded needs none
+            mujoco.mj_resetData(self._model, self._data)
+            self._bench.task.lay_out(self._world, np.random.default_rng(self._seed))
+            self._laid_out = True
 
 
 class Tabletop:
