@@ -127,6 +127,8 @@ class Recorder:
         """Action `t` has run; a moment that shows nothing leaves no line."""
         if moment.seen is UNSEEN and moment.probe is None:
             return
+        if moment.seen is UNSEEN and moment.probe is None:
+            return
         seen = self._seen(moment)
         if seen:
             self._current()
