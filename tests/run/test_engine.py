@@ -59,6 +59,24 @@ def rewritten(path, target):
     return target
 
 
+def test_another_process_makes_the_same_zip_to_the_byte():
+    code = (
+        "import hashlib; from clew.run.engine import frozen, zipped;"
+        " print(hashlib.sha256(zipped(frozen()[1])).hexdigest())"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    import hashlib
+
+    assert ended.stdout.strip() == hashlib.sha256(zipped(frozen()[1])).hexdigest()
+
+
+def test_an_engine_that_somebody_changed_is_replaced_and_never_run(tmp_path):
+    _, path = place(tmp_path)
+    wanted = path.read_bytes()
+    path.write_bytes(b"evil")
+    assert place(tmp_path)[1].read_bytes() == wanted
+
+
 def test_a_placed_engine_is_kept(tmp_path):
     _, path = place(tmp_path)
     before = path.stat().st_mtime_ns

@@ -41,7 +41,9 @@ def zipped(files: Mapping[str, bytes]) -> bytes:
         for name, data in files.items():
             file.writestr(zipfile.ZipInfo(name, _EPOCH), data)
             if name.endswith(".py"):
-                code = marshal.dumps(compile(data, name, "exec", dont_inherit=True))
+                # Version 2 has no references, whose flags depend on what else is alive: equal
+                # sources give equal bytes.
+                code = marshal.dumps(compile(data, name, "exec", dont_inherit=True), 2)
                 head = importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little") + bytes(8)
                 file.writestr(zipfile.ZipInfo(f"{name}c", _EPOCH), head + code)
     return buffer.getvalue()
