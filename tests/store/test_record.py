@@ -264,12 +264,14 @@ def test_short_plain_data_stands_in_its_line_and_the_rest_in_blobs(
     tmp_path: Path, writer: Writer
 ) -> None:
     recorder = Recorder(writer, {})
-    recorder.began(START, Moment(Seen({"short": "x" * 253, "long": "x" * 254, "vec": np.ones(2)})))
+    recorder.began(
+        START, Moment(Seen({"short": "x" * 253, "long": "x" * 254, "vec": np.ones(200)}))
+    )
     ((_, record),) = Reader(tmp_path).records("w", recorder.locator.start)
     assert record["seen"] == {
         "short": ["x" * 253],
         "long": value_digest("x" * 254),
-        "vec": value_digest(np.ones(2)),
+        "vec": value_digest(np.ones(200)),
     }
 
 
@@ -342,11 +344,11 @@ def test_a_missing_step_is_named(tmp_path: Path, writer: Writer) -> None:
 
 def test_a_missing_blob_is_named_when_it_is_looked_at(tmp_path: Path, writer: Writer) -> None:
     recorder = Recorder(writer, {})
-    recorder.began(START, Moment(Seen({"vector": np.ones(3), "text": "here"})))
+    recorder.began(START, Moment(Seen({"vector": np.ones(300), "text": "here"})))
     (tmp_path / "blobs" / "w.pack").unlink()
     seen = load(Reader(tmp_path), recorder.locator).trajectory.last.seen
     assert seen["text"] == "here"
-    with pytest.raises(Damaged, match=value_digest(np.ones(3))):
+    with pytest.raises(Damaged, match=value_digest(np.ones(300))):
         seen["vector"]
 
 
@@ -371,3 +373,16 @@ def test_a_locator_survives_json_and_names_an_attempt(tmp_path: Path, writer: Wr
     ):
         with pytest.raises(Refused, match="is no locator"):
             Locator.of(bad)
+
+
+def test_a_short_array_stands_in_its_line_and_comes_back_to_the_bit(tmp_path):
+    short = np.array([1.5, -0.0, 3.25], dtype=np.float32)
+    with Writer(tmp_path, "w") as writer:
+        recorder = Recorder(writer, {})
+        recorder.began(START, Moment(Seen({"vector": short})))
+        recorder.finish({})
+    reader = Reader(tmp_path)
+    found = load(reader, recorder.locator).trajectory.last.seen["vector"]
+    assert found.dtype == short.dtype
+    assert found.tobytes() == short.tobytes()
+    assert (tmp_path / "blobs" / "w.pack").stat().st_size < 100

@@ -22,7 +22,7 @@ def _attempt(writer: Writer, value: object) -> Recorder:
 
 def test_check_names_what_gc_was_told_to_drop(tmp_path: Path) -> None:
     with Writer(tmp_path, "w") as writer:
-        recorder = _attempt(writer, np.arange(4))
+        recorder = _attempt(writer, np.arange(400))
     assert check(tmp_path) == []
     gc(tmp_path, keep=())
     (finding,) = check(tmp_path)
@@ -41,7 +41,7 @@ def test_check_reads_the_log_beside_the_segments(tmp_path: Path) -> None:
 
 
 def test_a_collection_keeps_every_blob_that_a_line_names(tmp_path: Path) -> None:
-    values = [np.full(5, n) for n in range(6)]
+    values = [np.full(500, n) for n in range(6)]
     with Writer(tmp_path, "a") as a, Writer(tmp_path, "b") as b:
         recorders = [_attempt(a if n % 2 else b, value) for n, value in enumerate(values)]
         unnamed = a.put("nobody names me" * 50)

@@ -6,6 +6,7 @@ It re-runs nothing, and it never guesses: a damaged line inside an attempt refus
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +22,7 @@ from clew.core import (
     Trajectory,
     action_of,
 )
+from clew.core.canonical import bytes_value
 from clew.store.errors import Damaged, Finding
 from clew.store.reader import Reader
 from clew.store.record import Locator
@@ -164,9 +166,14 @@ class StoredDecisions(Mapping[int, Decision]):
 
 
 def stored_value(reader: Reader, stored: Any) -> Any:
-    """What a line holds for a value: a digest, or the value itself as a list of one."""
+    """What a line holds for a value: a digest, or itself as a list of one or as base64."""
     if isinstance(stored, list) and len(stored) == 1:
         return stored[0]
+    if isinstance(stored, dict):
+        try:
+            return bytes_value(b64decode(stored["base64"], validate=True))
+        except (KeyError, TypeError, ValueError, Refused) as error:
+            raise Damaged(f"a value that stands in its line cannot be read: {error}") from None
     return reader.get(str(stored))
 
 

@@ -7,6 +7,7 @@ before the action runs and `acted` after it (if something was seen), and `end`.
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,11 +27,15 @@ from clew.core import (
     action_json,
     canonical_json,
 )
+from clew.core.canonical import value_bytes
 from clew.store.lines import encode
 from clew.store.writer import Writer
 
-#: Plain data below this many bytes stands in its line; the rest, and every array, is a blob.
+#: Plain data below this many bytes stands in its line; the rest is a blob.
 INLINE_BYTES = 256
+#: Arrays up to this many bytes do too: a vector or a pose at every step would be a blob each, and
+#: whoever reads one would first have to find it among them all.
+INLINE_ARRAY_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +183,9 @@ class Recorder:
         return f',"{member}":{{{text}}}' if text else ""
 
     def _value(self, value: Any, where: str) -> str:
-        """A digest, as text, or a short plain value, as a list of one."""
+        """A digest, as text; a short plain value, as a list of one; a short array, as an object."""
+        if isinstance(value, np.ndarray) and value.nbytes <= INLINE_ARRAY_BYTES:
+            return f'{{"base64":"{b64encode(value_bytes(value)).decode()}"}}'
         if not isinstance(value, (np.ndarray, bytes, bytearray, memoryview)):
             short = canonical_json(value, where)
             if len(short) < INLINE_BYTES:
