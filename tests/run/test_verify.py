@@ -6,11 +6,13 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from clew.core import Moment, Seen, Start
 from clew.run.folder import RunFolder, differences
 from clew.run.verify import verify
-from clew.store import Log, pack, unpack
+from clew.store import Log, Recorder, Writer, pack, unpack
 
 from ._help import Told, ended, recorded_bytes
 from ._work import Coins, driver
@@ -97,7 +99,12 @@ def test_missing_tables_are_named(run):
 
 
 def test_a_flipped_byte_of_a_blob_is_named(run):
-    file = max((run / "blobs").glob("*.pack"), key=lambda f: f.stat().st_size)
+    with Writer(run, "large") as writer:
+        recorder = Recorder(writer, {})
+        recorder.began(Start("e", "t"), Moment(Seen({"frame": np.arange(5000)})))
+        recorder.finish({})
+    assert verdict(run).findings == ()
+    file = run / "blobs" / "large.pack"
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
     file.write_bytes(bytes(data))
@@ -130,7 +137,7 @@ def forged(run: Path, change) -> str:
 
 
 @pytest.mark.slow
-def test_a_forged_result_is_found_and_by_the_sample_it_is_named(run):
+def test_a_forged_result_is_named_by_its_own_attempt_and_by_the_sample(run):
     unit = forged(run, lambda record: {**record, "outcome": "pass"})
     assert verdict(run).findings, "the results no longer give the tables"
     study, folder = STUDY, RunFolder(run)
@@ -139,9 +146,12 @@ def test_a_forged_result_is_found_and_by_the_sample_it_is_named(run):
     code, _ = ended(driver(run, "--units", "20"))  # the forged result changes what there is to do
     assert code == 0
     tables_of(study, folder, finished(study, RunFolder(run)))
+    by_attempt = f"unit {unit} is accepted as pass, but its attempt ended with passed = False"
+    assert verdict(run, sample=0).findings == (by_attempt,)
     found = verdict(run, sample=10_000).findings
-    assert len(found) == 1
-    assert found[0].startswith(f"unit {unit} (attempt) differs on the same fingerprint: pass ")
+    assert len(found) == 2
+    assert found[0] == by_attempt
+    assert found[1].startswith(f"unit {unit} (attempt) differs on the same fingerprint: pass ")
 
 
 def test_a_second_scored_result_is_named(run):
