@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import io
 import marshal
-import os
 import zipfile
 from collections.abc import Mapping
 from functools import lru_cache
@@ -14,6 +12,7 @@ from pathlib import Path
 
 import clew
 from clew.core import Refused, digest
+from clew.run.folder import write_private
 
 _SUFFIXES = frozenset({".py", ".json", ".txt", ".xml", ".toml", ".html"})
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -64,16 +63,5 @@ def place(folder: Path) -> tuple[str, Path]:
     name, data = _whole()
     path = folder / f"engine-{digest(data)[:16]}.zip"
     if not path.is_file() or path.read_bytes() != data:
-        temporary = path.with_suffix(f".{os.getpid()}")
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with open(temporary, "wb") as half:
-                half.write(data)
-                half.flush()
-                os.fsync(half.fileno())
-            os.replace(temporary, path)
-        except OSError as error:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
-            raise Refused(f"{path} cannot be written: {error.strerror}") from error
+        write_private(path, data)
     return name, path

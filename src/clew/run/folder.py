@@ -213,12 +213,13 @@ def _digest(plan: Mapping[str, Any]) -> str:
     return digest(canonical_json(plan, "plan"))
 
 
-def write_private(file: Path, text: str) -> None:
+def write_private(file: Path, content: str | bytes) -> None:
     """Write a whole file or none of it; only its owner may read it. `Refused` if it cannot be."""
     temporary = file.with_name(f"{file.name}.{os.getpid()}")
     try:
-        with open(temporary, "w", encoding="utf-8", opener=_private) as half:
-            half.write(text)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with open(temporary, "wb", opener=_private) as half:
+            half.write(content.encode() if isinstance(content, str) else content)
             half.flush()
             os.fsync(half.fileno())
         os.replace(temporary, file)
