@@ -27,7 +27,11 @@ from clew.core import (
     action_of,
     canonical,
 )
-from clew.core.actions import BUTTONS, DTYPES, KINDS, MODIFIERS, reveal, secrets_in
+
+from clew.core.actions import (  # isort: skip
+    BUTTONS, DTYPES, ELEMENT_VERBS, KEYS_VERBS, KINDS, MODIFIERS, reveal, secrets_in,
+)  # fmt: skip
+from clew.core.keys import ALIASES, NAMED, canonical_key
 
 # Lone surrogates (category Cs) have no UTF-8 form: they are refused, see below.
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -65,17 +69,17 @@ def pointers(draw: st.DrawFn) -> Pointer:
     return Pointer(verb, path, button, count, draw(modifiers), draw(words))
 
 
-names = words.filter(bool)
 KIND: dict[str, st.SearchStrategy[Action]] = {
     "control": controls(),
     "pointer": pointers(),
-    "keys": st.builds(Keys, st.sampled_from(["press", "down", "up"]),
-                      st.lists(names, min_size=1, max_size=3).map(tuple), words),
+    "keys": st.builds(Keys, st.sampled_from(sorted(KEYS_VERBS)),
+                      st.lists(st.sampled_from(sorted(NAMED | set("aB1/é"))), min_size=1,
+                               max_size=3).map(tuple), words),
     "text": st.builds(Text, words, words),
     "scroll": st.builds(Scroll, pixels, pixels, pixels, pixels, modifiers, words),
     "wait": st.builds(Wait, st.integers(0, 3_600_000)),
     "element": st.builds(Element, words, words, st.lists(words, max_size=3).map(tuple),
-                         words, words, words),
+                         st.sampled_from(sorted(ELEMENT_VERBS)), words, words),
     "tool": st.builds(Tool, words,
                       st.dictionaries(words, plain_data, max_size=3).map(json.dumps), words),
 }  # fmt: skip
@@ -254,3 +258,40 @@ def test_secrets_are_names_in_what_is_recorded_and_values_only_when_typed():
     assert secrets_in(Tool.call("login", password="{secret:PIN}")) == ("PIN",)
     assert reveal(action.text, {"PIN": "12", "db.key": r"\1"}.__getitem__) == "user\t12\\1"
     assert b"{secret:PIN}" in canonical(action)
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("Return", "enter"), ("esc", "escape"), ("ctrlleft", "ctrl"), ("Page_Down", "pagedown"),
+        ("ArrowUp", "up"), (" ", "space"), ("\n", "enter"), ("cmd", "super"), ("F5", "f5"),
+        ("A", "A"), ("é", "é"), ("plus", "+"),
+    ],
+)  # fmt: skip
+def test_a_key_has_one_name_whatever_the_field_calls_it(said, meant):
+    assert Keys("press", (said,)).keys == (meant,)
+    assert canonical(Keys("press", (said,))) == canonical(Keys("press", (meant,)))
+
+
+@given(st.text(max_size=3))
+def test_a_canonical_key_name_is_its_own(name):
+    try:
+        once = canonical_key(name)
+    except Refused:
+        return
+    assert canonical_key(once) == once
+
+
+def test_every_alias_names_a_key_of_the_closed_set():
+    assert all(meant in NAMED or len(meant) == 1 for meant in ALIASES.values())
+
+
+@pytest.mark.parametrize("name", ["", "ctlr", "ab", "\x00", "\u0301"])
+def test_an_unknown_key_is_refused(name):
+    with pytest.raises(Refused, match="key"):
+        Keys("press", (name,))
+
+
+def test_an_unknown_element_verb_is_refused_with_the_nearest():
+    with pytest.raises(Refused, match="'press'"):
+        Element("button", "OK", verb="pres")

@@ -40,6 +40,7 @@ from clew.core.protocols import (
     Actor,
     Described,
     Environment,
+    Expects,
     Judged,
     Match,
     Observation,
@@ -55,7 +56,7 @@ from clew.core.protocols import (
 __all__ = [
     "NOTHING", "UNSEEN", "Action", "Actor", "Brief", "Budget", "Cause", "Certificate", "Channels",
     "ClewError", "Control", "Decision", "Described", "Diverged", "Element", "Environment",
-    "Evidence", "Fingerprint", "Judged", "Judgement", "Key", "Keys", "Match", "Moment",
+    "Evidence", "Expects", "Fingerprint", "Judged", "Judgement", "Key", "Keys", "Match", "Moment",
     "Observation", "Oracle", "Outcome", "Party", "Pointer", "Policy", "Probed", "Recalls",
     "Refused", "Saved", "Scroll", "Seen", "Session", "SessionSpent", "Sink", "Start", "Step",
     "Text", "Tool", "Trajectory", "Trouble", "Wait", "action_json", "action_of", "boundary",

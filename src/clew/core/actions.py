@@ -16,6 +16,7 @@ from typing import Any
 
 from clew.core.canonical import canonical_json, check_text
 from clew.core.errors import Refused, nearest
+from clew.core.keys import canonical_key
 
 #: Element types of a control vector and their little-endian struct codes.
 DTYPES: Mapping[str, str] = {
@@ -26,6 +27,7 @@ BUTTONS = frozenset({"left", "middle", "right", "back", "forward"})
 MODIFIERS = frozenset({"ctrl", "shift", "alt", "super"})
 POINTER_VERBS = frozenset({"click", "move", "down", "up", "drag"})
 KEYS_VERBS = frozenset({"press", "down", "up"})
+ELEMENT_VERBS = frozenset({"press", "focus", "type", "set", "select", "expand"})
 _SECRET = re.compile(r"\{secret:([A-Za-z0-9_.-]+)\}")
 
 
@@ -97,7 +99,10 @@ class Pointer:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Keys by their name (`enter`, `a`, `f5`, `ctrl`). `press` holds them together, in order."""
+    """Keys by their name (`enter`, `a`, `f5`, `ctrl`). `press` holds them together, in order.
+
+    Names are those of `clew.core.keys`; its other spellings become them when constructed.
+    """
 
     verb: str
     keys: tuple[str, ...]
@@ -107,10 +112,9 @@ class Keys:
         _member(self.verb, KEYS_VERBS, "keys verb")
         if isinstance(self.keys, str):
             raise Refused(f"keys {self.verb} takes a tuple of names, not the text {self.keys!r}")
-        keys = tuple(check_text(str.__str__(k), "key") for k in self.keys)
-        if not keys or not all(keys):
+        if not self.keys or not all(self.keys):
             raise Refused(f"keys {self.verb} names no key")
-        object.__setattr__(self, "keys", keys)
+        object.__setattr__(self, "keys", tuple(canonical_key(k) for k in self.keys))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +162,13 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """An act on a located element; what it resolved to is evidence, not key."""
+    """An act on a located element; what it resolved to is evidence, not key.
+
+    `role` is a role class, `name` is compared normalised, `within` are names of ancestors (outer
+    ones first) or of row and column headers. `press` activates, `focus` moves the focus there,
+    `type` types `text` into it, `set` makes `text` its whole value, `select` chooses it, `expand`
+    opens it. There is no index: one does not survive another implementation.
+    """
 
     role: str
     name: str
@@ -168,8 +178,9 @@ class Element:
     seat: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("role", "name", "verb", "text", "seat"):
+        for name in ("role", "name", "text", "seat"):
             check_text(getattr(self, name), f"element {name}")
+        _member(self.verb, ELEMENT_VERBS, "element verb")
         object.__setattr__(self, "within", tuple(check_text(w, "within") for w in self.within))
 
 

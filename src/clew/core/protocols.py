@@ -98,6 +98,19 @@ class Probed(Protocol):
 
 
 @runtime_checkable
+class Expects(Protocol):
+    """A session on a real clock that can wait for what a replayed act showed when recorded."""
+
+    def expect(self, seen: Observation, pace: float) -> None:
+        """The next act also waits, as long as its own cap allows, until `seen` shows.
+
+        It waits the recorded settling time, times `pace`, in any case. An extra condition, never
+        a shortcut, and no promise: the comparison is made afterwards.
+        """
+        ...
+
+
+@runtime_checkable
 class Saved(Protocol):
     """A session that can be stored and restored."""
 

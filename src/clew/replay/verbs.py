@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 
 from clew.core import (  # isort: skip
     NOTHING, Brief, Budget, Certificate, Channels, Decision, Diverged, Environment, Evidence,
-    Judged, Judgement, Match, Moment, Oracle, Policy, Refused, Session, Sink, Trajectory, Trouble,
+    Expects, Judged, Judgement, Match, Moment, Oracle, Policy, Refused, Session, Sink, Trajectory, Trouble,
     boundary,
 )  # fmt: skip
 from clew.replay.episode import Episode, begin, closed_on_failure, opened
@@ -70,8 +70,16 @@ def replayed(
             if looked[t]:
                 episode.path += (episode.compare(match, trajectory.moment(t)),)
             shown = wanted if looked[t + 1] else NOTHING
+            expect(episode.session, trajectory.moment(t + 1), pace)
             episode.act(step.action, see=shown, probe=looked[t + 1], gap_s=step.gap_s * pace)
     return episode
+
+
+def expect(session: Session, moment: Moment, pace: float = 1.0) -> None:
+    """Tell a session on a real clock what its next act showed when it was recorded."""
+    if hasattr(session, "expect"):  # by its method alone, as for `probe`: this runs at every step
+        with boundary("environment", "expect"):
+            cast("Expects", session).expect(moment.seen, pace)
 
 
 def _recorded(moment: Moment) -> bool:
