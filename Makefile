@@ -27,6 +27,6 @@ COMPILE := uv pip compile --quiet --upgrade --universal --python-version 3.10 --
 	--no-emit-index-url --no-annotate --no-header
 HELD := $(COMPILE) --constraint requirements/dev.txt
 lock:
-	$(COMPILE) --extra tabletop --extra gymnasium --extra fast --group dev pyproject.toml -o requirements/dev.txt
+	$(COMPILE) --extra tabletop --extra gymnasium --extra fast --extra web --extra desktop --group dev pyproject.toml -o requirements/dev.txt
 	$(HELD) --extra tabletop --extra fast --group build pyproject.toml -o requirements/run.txt
 	$(HELD) --group pyproject.toml:tests -o requirements/tests.txt

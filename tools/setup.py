@@ -1,4 +1,4 @@
-"""Sets up `.venv` for `make`: locked packages, clew itself, the system's GL libraries. Runs nothing else.
+"""Sets up `.venv` for `make`: locked packages, clew itself, system packages. Runs nothing else.
 
     python3 tools/setup.py run     what `make demo` needs
     python3 tools/setup.py dev     what `make test` and `make check` need
@@ -27,12 +27,22 @@ OLDEST = (3, 10)
 #: What draws frames without a screen: the libraries, and Debian's packages of them.
 GL_PACKAGES = {"OSMesa": "libosmesa6", "EGL": "libegl1", "GL": "libgl1"}
 
+#: Debian's packages of graphical sessions, for the tests: the desktop, a browser, applications.
+SESSION_PACKAGES = (
+    "at-spi2-core", "bubblewrap", "chromium", "dbus", "faketime", "fonts-dejavu-core", "galculator",
+    "gimp", "gnome-calculator", "gsettings-desktop-schemas", "libatk-adaptor", "libreoffice-calc",
+    "libreoffice-gtk3", "libreoffice-writer", "mousepad", "openbox", "pcmanfm", "x11-utils",
+    "xterm", "xvfb",
+)  # fmt: skip
+
 
 def main(kind: str) -> None:
     version = make_venv()
     install_packages(kind, version)
     install_clew(version)
     install_gl()
+    if kind == "dev":
+        install_sessions()
 
 
 def make_venv() -> str:
@@ -85,6 +95,28 @@ def install_gl() -> None:
     if not apt_install(missing):
         say(f"frames may be off; an administrator can run: apt-get install {' '.join(missing)}")
     stamp("gl", true)
+
+
+def install_sessions() -> None:
+    """Install what graphical sessions need if allowed; without it their tests say what is missing."""
+    if sys.platform != "linux" or not shutil.which("dpkg-query"):
+        return
+    missing = [p for p in SESSION_PACKAGES if not is_installed(p)]
+    true = digest(" ".join(missing).encode())
+    if not missing or is_stamped("sessions", true):
+        return
+    if not apt_install(missing):
+        say(
+            f"graphical sessions are off; an administrator can run: apt-get install {' '.join(missing)}"
+        )
+    stamp("sessions", true)
+
+
+def is_installed(package: str) -> bool:
+    """Whether dpkg has this package, whole."""
+    command = ["dpkg-query", "--show", "--showformat=${db:Status-Abbrev}", package]
+    ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    return ended.stdout.startswith("ii")
 
 
 def apt_install(packages: Sequence[str]) -> bool:
