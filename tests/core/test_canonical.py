@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+from collections import OrderedDict
+from enum import Enum, IntEnum
+from types import MappingProxyType
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -51,6 +54,64 @@ def test_the_bytes_are_sorted_json_without_spaces_in_utf8():
     value = {"é": (1, 2.0), "a": np.float32(0.5), "Z": -0.0, "n": None, "t": True}
     expected = '{"Z":0.0,"a":0.5,"n":null,"t":true,"é":[1,2.0]}'
     assert canonical_json(value) == expected.encode()
+
+
+class Small(IntEnum):
+    ONE = 1
+
+
+class Word(str, Enum):
+    A = "a"
+
+
+_odd = (
+    st.floats() | st.text(max_size=3)
+    | st.sampled_from([-0.0, -0.05, 1e300, "-0.0", "\ud800", 2**70, True, Small.ONE, Word.A])
+    | st.sampled_from([np.float32(-0.0), np.float64(-0.0), np.float64("nan"), np.int8(-1)])
+    | st.sampled_from([np.bool_(True), np.str_("s"), b"", np.bytes_(b"b"), {1}, 1j, np.ones(1)])
+)  # fmt: skip
+_names = words | st.sampled_from([1, 1.5, True, None, "\udfff", Word.A, np.str_("k"), (1,)])
+anything = st.recursive(
+    scalars | _odd,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.lists(inner, max_size=3).map(tuple),
+        st.dictionaries(words, inner, max_size=3), st.dictionaries(_names, inner, max_size=3),
+        st.dictionaries(words, inner, max_size=3).map(OrderedDict),
+        st.dictionaries(words, inner, max_size=3).map(MappingProxyType),
+    ),
+    max_leaves=8,
+)  # fmt: skip
+
+
+def outcome_of(function, value):
+    try:
+        return function(value)
+    except Refused as error:
+        return str(error)
+
+
+@given(anything)
+@settings(max_examples=400)
+def test_whatever_is_given_the_bytes_are_those_of_its_plain_form_and_the_same_is_refused(value):
+    def reference(value):
+        text = json.dumps(plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return text.encode()
+
+    assert outcome_of(canonical_json, value) == outcome_of(reference, value)
+
+
+@pytest.mark.parametrize("leaf", [None, "é", np.int8(1)])
+def test_what_is_nested_too_deeply_is_refused(leaf):
+    value = [leaf]
+    for _ in range(100_000):
+        value = [value]
+    for function in (canonical_json, plain):
+        with pytest.raises(Refused, match="nested too deeply"):
+            function(value)
+    value = [leaf]
+    value.append(value)
+    with pytest.raises(Refused, match="nested too deeply"):
+        canonical_json(value)
 
 
 @given(data)
@@ -128,7 +189,7 @@ def test_what_has_no_canonical_form_is_refused_by_its_place(value, message):
     [
         b"", b"pickle\n", b"json\n{", b"json\n\xff", b"array\n", b"array <f4\n",
         b"array <f4 2,2\n\x00", b"array |O 1\n" + b"\0" * 8, b"array nonsense 1\n\x00",
-        b"array <f4 x\n\x00\x00\x00\x00",
+        b"array <f4 x\n\x00\x00\x00\x00", b"json\n" + b"[" * 100_000,
     ],
 )  # fmt: skip
 def test_stored_bytes_that_clew_did_not_write_are_refused(stored):

@@ -284,6 +284,90 @@ def test_exact_needs_no_probe_where_none_was_recorded():
     assert Exact()(seen(frame=FRAME), seen(frame=FRAME)).same
 
 
+def test_arrays_without_values_are_noted_and_prove_nothing():
+    empty = probed({"contacts": np.zeros((0, 3))})
+    for name in ("state", "roborecover", "exact"):
+        evidence = preset(name)(empty, empty)
+        assert not evidence.same
+        assert evidence.notes["state.contacts"].startswith("empty on both sides")
+        assert not evidence.rungs
+    beside = probed({"contacts": np.zeros((0, 3)), "qpos": np.zeros(2)})
+    assert all(preset(name)(beside, beside).same for name in ("state", "exact"))
+    other = probed({"contacts": np.zeros((0, 2)), "qpos": np.zeros(2)})
+    assert not State()(beside, other).same
+
+
+def test_plain_data_of_a_probe_is_compared_whole():
+    one, other = probed({"page": [[1], [1, 2]], "mode": "idle"}), probed({"page": [[1], [1, 3]]})
+    assert State()(one, one).same
+    assert State()(one, one).rungs == {"state.mode": 0.0, "state.page": 0.0}
+    assert State()(one, other).notes["state.page"] == "differs"
+
+
+@pytest.mark.parametrize("name", ["retrace", "roborecover", "exact"])
+@pytest.mark.parametrize("side", ["recorded", "reached"])
+def test_a_probe_on_one_side_only_is_not_the_same_and_says_which(name, side):
+    with_probe, without = probed(world(), frame=FRAME), seen(frame=FRAME)
+    moments = (without, with_probe) if side == "recorded" else (with_probe, without)
+    evidence = preset(name)(*moments)
+    assert not evidence.same
+    assert evidence.notes["probe"] == f"missing from the {side} moment"
+
+
+def test_compare_misses_a_recorded_probe_and_leaves_an_unrecorded_one_to_the_matcher():
+    assert not compare(LooksOnly(), probed(world()), seen()).same
+    assert compare(LooksOnly(), seen(), probed(world())).same
+
+
+@pytest.mark.parametrize("shape", [(0, 0, 3), (0, 50, 3), (40, 0, 3), (0, 0)])
+@pytest.mark.parametrize("name", ["retrace", "roborecover", "exact"])
+def test_frames_without_a_pixel_prove_nothing(name, shape):
+    moment = seen(frame=np.zeros(shape, np.uint8))
+    evidence = preset(name)(moment, moment)
+    assert not evidence.same
+    assert str(shape) in evidence.notes["frame"]
+
+
+def test_a_frame_without_a_pixel_beside_an_equal_probe_is_not_the_same_for_those_who_look():
+    moment = probed(world(), frame=np.zeros((0, 0, 3), np.uint8))
+    assert not preset("retrace")(moment, moment).same
+    assert not preset("roborecover")(moment, moment).same
+
+
+@pytest.mark.parametrize("name", ["roborecover", "state", "exact"])
+@pytest.mark.parametrize("left_out", [("position_m",), ("position_m", "quaternion_wxyz")])
+def test_bodies_without_positions_are_never_the_same(name, left_out):
+    moment = probed({k: v for k, v in world().items() if k not in left_out}, frame=FRAME)
+    evidence = preset(name)(moment, moment)
+    assert not evidence.same
+    assert evidence.notes["state.position_m"] == "of the bodies is on neither side"
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"bodies": []}, r"position_m of shape \(3, 3\): for its bodies it is \(0, 3\)"),
+        ({"bodies": 3}, "no lists of names"),
+        ({"bodies": "hand"}, r"position_m of shape \(3, 3\): for its bodies it is \(4, 3\)"),
+        ({"bodies": [["hand"], "cube", "ball"]}, "no lists of names"),
+        ({"bodies": [1, 2, 3]}, "the body 1: its name must be text"),
+        ({"robot": None}, "no lists of names"),
+        ({"position_m": [[0, 0, 0], [1], [2]]}, "position_m that is no array of numbers"),
+        ({"position_m": ["x", "y", "z"]}, "position_m that is no array of numbers"),
+    ],
+)
+def test_a_probe_that_breaks_its_names_is_refused_in_a_sentence(change, says):
+    with pytest.raises(Refused, match=says):
+        State()(probed(world(**change)), probed(world(**change)))
+
+
+def test_a_tree_without_nodes_proves_nothing():
+    evidence = Tree()(seen(tree=[]), seen(tree=[]))
+    assert not evidence.same
+    assert evidence.notes == {"tree": "without a node on both sides"}
+    assert not Tree()(seen(tree=[]), seen(tree={"role": "window"})).same
+
+
 def test_both_sees_and_reports_everything_and_wants_all():
     match = both(State(), Tree(), Pixels(channel="wrist"))
     assert match.sees == {"tree", "wrist"}

@@ -129,8 +129,8 @@ def test_far_apart_changes_are_computed_apart():
     asked = []
 
     class Counted(Ssim):
-        def _map(self, *planes):
-            found = super()._map(*planes)
+        def _loss(self, *planes):
+            found = super()._loss(*planes)
             asked.append(found.size)
             return found
 
@@ -198,9 +198,61 @@ def test_the_mean_alone_in_float32_is_within_its_stated_error(seed):
     assert Ssim(precision="float32").mean(before, after) == pytest.approx(exact, abs=1e-4)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("window", ["uniform7", "gaussian11"])
+@given(
+    shape=st.tuples(st.integers(100, 400), st.integers(100, 700)),
+    seed=st.integers(0, 2**32),
+    count=st.integers(1, 30),
+    largest=st.sampled_from([1, 3, 20, 90]),
+    colour=st.sampled_from([(), (3,)]),
+    flat=st.booleans(),
+)
+@settings(max_examples=25, deadline=None)
+def test_scattered_changes_give_the_value_and_the_worst_tile_of_scikit_image(
+    engine, window, shape, seed, count, largest, colour, flat
+):
+    rng = np.random.default_rng(seed)
+    a = (
+        np.full(shape + colour, rng.integers(256), np.uint8)
+        if flat
+        else noise(rng, *shape, *colour)
+    )
+    b = a.copy()
+    for _ in range(count):
+        height, width = rng.integers(1, largest + 1, 2)
+        # From beyond the edge to beyond the other, so that some are cut by it and some touch it.
+        y, x = (int(rng.integers(1 - side, n)) for side, n in zip((height, width), shape))
+        b[max(0, y) : y + height, max(0, x) : x + width] ^= np.uint8(rng.integers(1, 256))
+    kind = Ssim(window, engine=engine)
+    assert abs(kind.mean(a, b) - peer(a, b, window)) <= 1e-9
+    like = kind.measure(a, b)
+    assert abs(like.mean - peer(a, b, window)) <= 1e-9
+    worst, tiles = worst_tile(a, b, window)
+    assert abs(like.worst - worst) <= 1e-9
+    assert abs(tiles[like.worst_at] - worst) <= 1e-9
+
+
+def worst_tile(a, b, window):
+    """The lowest mean of a tile and that of every tile, from the map of scikit-image."""
+    if a.ndim == 3:
+        a, b = (cv2.cvtColor(f, cv2.COLOR_RGB2GRAY) for f in (a, b))
+    r = {"uniform7": 3, "gaussian11": 5}[window]
+    whole = structural_similarity(
+        a, b, gaussian_weights=window == "gaussian11", full=True
+    )[1][r:-r, r:-r]  # fmt: skip
+    tiles = {
+        (x, y): whole[y : y + 64, x : x + 64].mean()
+        for y in range(0, whole.shape[0], 64) for x in range(0, whole.shape[1], 64)
+    }  # fmt: skip
+    return min(tiles.values()), tiles
+
+
 def test_the_mean_alone_of_a_small_change_is_the_measured_one():
     before = np.full((200, 300), 90, np.uint8)
     after = before.copy()
     after[50:60, 70:90] = 200
     settings = Ssim(precision="float32")
-    assert settings.mean(before, after) == settings.measure(before, after).mean
+    assert settings.mean(before, after) == pytest.approx(
+        settings.measure(before, after).mean, abs=1e-12
+    )

@@ -1,57 +1,22 @@
 """The vocabulary: frozen data and protocols. Standard library and numpy only; runs nothing."""
 
-from clew.core.actions import (
-    Action,
-    Control,
-    Element,
-    Keys,
-    Pointer,
-    Scroll,
-    Text,
-    Tool,
-    Wait,
-    action_json,
-    action_of,
+from clew.core.actions import (  # isort: skip
+    Action, Control, Element, Keys, Pointer, Scroll, Text, Tool, Wait, action_json, action_of,
     canonical,
-)
+)  # fmt: skip
 from clew.core.canonical import canonical_json, digest, value_digest
-from clew.core.data import (
-    NOTHING,
-    UNSEEN,
-    Brief,
-    Budget,
-    Certificate,
-    Channels,
-    Decision,
-    Evidence,
-    Fingerprint,
-    Judgement,
-    Key,
-    Moment,
-    Seen,
-    Start,
-    Step,
-    Trajectory,
-    next_key,
-)
+
+from clew.core.data import (  # isort: skip
+    NOTHING, UNSEEN, Brief, Budget, Certificate, Channels, Decision, Evidence, Fingerprint,
+    Judgement, Key, Moment, Seen, Start, Step, Trajectory, next_key,
+)  # fmt: skip
 from clew.core.errors import ClewError, Diverged, Refused, SessionSpent, Trouble, boundary, nearest
 from clew.core.outcomes import Cause, Outcome, Party, outcome_of
-from clew.core.protocols import (
-    Actor,
-    Described,
-    Environment,
-    Expects,
-    Judged,
-    Match,
-    Observation,
-    Oracle,
-    Policy,
-    Probed,
-    Recalls,
-    Saved,
-    Session,
-    Sink,
-)
+
+from clew.core.protocols import (  # isort: skip
+    Actor, Described, Environment, Expects, Judged, Match, Observation, Oracle, Policy, Probed,
+    Recalls, Saved, Session, Sink,
+)  # fmt: skip
 
 __all__ = [
     "NOTHING", "UNSEEN", "Action", "Actor", "Brief", "Budget", "Cause", "Certificate", "Channels",

@@ -11,14 +11,31 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from clew.core.errors import Refused
 
-_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
+
+def _encoder() -> Callable[[Any], str]:
+    """`JSONEncoder.encode`, which sets up the C encoder anew for each call, with that done once."""
+    slow = json.JSONEncoder(
+        sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    )
+    make = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:
+        return slow.encode
+    text_of = json.encoder.encode_basestring
+    pieces = make(None, slow.default, text_of, None, ":", ",", True, False, False)
+    return lambda value: "".join(pieces(value, 0))
+
+
+_encode = _encoder()
+_ATOMS = frozenset({str, int, float, bool, type(None)})
+_NEGATIVE_ZERO = re.compile(r"-0\.0(?!\d)")
 
 
 def plain(value: Any, where: str = "value") -> Any:
@@ -28,9 +45,12 @@ def plain(value: Any, where: str = "value") -> Any:
     message, for instance `options.clock`.
     """
     try:
-        return _built_in(value)
-    except ValueError:
-        return _named(value, where)
+        try:
+            return _built_in(value)
+        except ValueError:
+            return _named(value, where)
+    except RecursionError:
+        raise Refused(f"{where} is nested too deeply to be recorded") from None
 
 
 def _built_in(value: Any) -> Any:
@@ -88,7 +108,29 @@ def check_text(text: str, where: str = "text") -> str:
 
 def canonical_json(value: Any, where: str = "value") -> bytes:
     """The canonical bytes of plain data. Raises `Refused` as `plain` does."""
+    try:
+        # Of built-in types the encoder alone makes the same bytes, but for a -0.0.
+        if _is_built_in(value) and not _NEGATIVE_ZERO.search(text := _encode(value)):
+            return text.encode("utf-8")
+    except (ValueError, RecursionError):
+        pass  # not finite, a lone surrogate, or too deep: `plain` names its place
     return _encode(plain(value, where)).encode("utf-8")
+
+
+def _is_built_in(value: Any) -> bool:
+    """Whether it is made of built-in types alone, no subclass among them, with text as keys."""
+    kind = type(value)
+    if kind is dict:
+        for name in value:
+            if type(name) is not str:
+                return False
+        value = value.values()
+    elif kind is not list and kind is not tuple:
+        return kind in _ATOMS
+    for each in value:  # noqa: SIM110 - a generator takes longer than what it looks at
+        if type(each) not in _ATOMS and not _is_built_in(each):
+            return False
+    return True
 
 
 def digest(data: bytes) -> str:
@@ -125,7 +167,7 @@ def bytes_value(data: bytes) -> Any:
                 raise ValueError("object dtype")
             shape = tuple(int(n) for n in words[2].split(b",") if n)
             return np.frombuffer(body, dtype=dtype).reshape(shape)
-    except (ValueError, TypeError, IndexError, UnicodeDecodeError) as error:
+    except (ValueError, TypeError, IndexError, RecursionError) as error:
         raise Refused(f"a stored value cannot be read: {error}") from None
     raise Refused(f"a stored value starts with {head[:20]!r}, which no version of clew writes")
 

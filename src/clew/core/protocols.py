@@ -6,17 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from clew.core.actions import Action
-from clew.core.data import (
-    Brief,
-    Channels,
-    Decision,
-    Evidence,
-    Fingerprint,
-    Judgement,
-    Moment,
-    Start,
-    Step,
-)
+
+from clew.core.data import (  # isort: skip
+    Brief, Channels, Decision, Evidence, Fingerprint, Judgement, Moment, Start, Step,
+)  # fmt: skip
 
 
 @runtime_checkable
@@ -36,13 +29,14 @@ class Session(Protocol):
     """One episode's running world. Not thread-safe; one at a time acts."""
 
     def observe(self, see: Channels) -> Observation:
-        """Look without touching."""
+        """Look without touching. Raises `Refused` for a channel that is not there."""
         ...
 
     def act(self, action: Action, see: Channels) -> Observation:
         """Act, settle, and show the channels that were asked for beforehand.
 
-        Raises `Refused` for an action of the wrong kind, width or dtype, before anything moves.
+        Raises `Refused` for an action of the wrong kind, width or dtype, and for a channel that is
+        not there, before anything moves.
         """
         ...
 
@@ -124,7 +118,11 @@ class Saved(Protocol):
         ...
 
     def load(self, state: bytes) -> None:
-        """Back to it, also in a used session of another seed."""
+        """Back to it, also in a used session of another seed.
+
+        Raises `Refused` for bytes that `save` did not write (cut off, damaged, another format);
+        the session then stays as it was.
+        """
         ...
 
 

@@ -77,5 +77,6 @@ def spans(flags: npt.ArrayLike, gap: float) -> list[tuple[int, int]]:
     if not at.size:
         return []
     breaks = np.flatnonzero(at[1:] - at[:-1] > gap)
-    starts, stops = at[[0, *(breaks + 1)]], at[[*breaks, -1]] + 1
-    return list(zip(starts.tolist(), stops.tolist()))
+    starts = [int(at[0]), *at[breaks + 1].tolist()]
+    stops = [*(at[breaks] + 1).tolist(), int(at[-1]) + 1]
+    return list(zip(starts, stops))

@@ -1,7 +1,7 @@
 """Is this state that state? Matchers that report every rung and decide by named limits.
 
-What was not seen, is not a finite number, or is on one side only is never the same, and a note
-names it. Where both moments carry a probe, pixels alone never suffice.
+What was not seen, is empty, is not a finite number, or is on one side only is never the same, and a
+note names it. Where a moment carries a probe, pixels alone never suffice.
 """
 
 from __future__ import annotations
@@ -52,9 +52,10 @@ class State:
 
 @dataclass(frozen=True)
 class Pixels:
-    """Mean SSIM of `channel` of at least `at_least`, and `state` wherever both have a probe.
+    """Mean SSIM of `channel` of at least `at_least`, and `state` wherever either has a probe.
 
-    `frame_needed` and `probe_needed` say what has to be there; the rest is compared if recorded.
+    `frame_needed` and `probe_needed` say what has to be there; the rest is compared if recorded,
+    and a probe on one side only is a difference.
     """
 
     ssim: Ssim = SCIKIT
@@ -76,7 +77,7 @@ class Pixels:
             parts.append(_frames(self.channel, *pair, self.ssim, self.at_least))
         elif self.frame_needed or sides[0]:
             parts.append(_missing(self.channel, *sides))
-        if self.probe_needed or not (recorded.probe is None or reached.probe is None):
+        if self.probe_needed or not (recorded.probe is None and reached.probe is None):
             parts.append(self.state(recorded, reached))
         if "tree" in recorded.seen and "tree" in reached.seen:
             parts.append(Evidence(True, Tree()(recorded, reached).rungs))
@@ -93,8 +94,11 @@ class Tree:
         sides = "tree" in recorded.seen, "tree" in reached.seen
         if not all(sides):
             return _missing("tree", *sides)
-        found = vars(tree_difference(recorded.seen["tree"], reached.seen["tree"]))
+        ours, theirs = recorded.seen["tree"], reached.seen["tree"]
+        found = vars(tree_difference(ours, theirs))
         rungs = {f"tree.{what}": float(count) for what, count in found.items()}
+        if not (ours or theirs):
+            return Evidence(False, rungs, {"tree": "without a node on both sides"})
         return Evidence(not any(rungs.values()), rungs)
 
 
@@ -124,7 +128,9 @@ class Exact:
             parts += [_missing(f"state.{name}", name in ours, name in theirs) for name in lone]
         elif not (ours is theirs is None and channels):
             parts.append(_missing("probe", ours is not None, theirs is not None))
-        return merged(parts)
+        found = merged(parts)
+        # Empty on both sides is alike, but where nothing else is there nothing was compared.
+        return found if found.rungs else Evidence(False, {}, found.notes)
 
 
 @dataclass(frozen=True)
@@ -180,11 +186,11 @@ def both(*matches: Match) -> Both:
 def compare(match: Match, recorded: Moment, reached: Moment) -> Evidence:
     """What `match` says; a matcher that only looked at channels is joined by `State`.
 
-    So that also where `match` is not ours, pixels alone never suffice beside a probe.
+    So that also where `match` is not ours, pixels alone never suffice beside a recorded probe.
     """
     found = match(recorded, reached)
     looked_only = match.sees and not any(name.startswith("state.") for name in found.rungs)
-    if looked_only and recorded.probe is not None and reached.probe is not None:
+    if looked_only and recorded.probe is not None:
         return merged([found, State()(recorded, reached)])
     return found
 
@@ -205,6 +211,8 @@ def _missing(what: str, recorded: bool, reached: bool) -> Evidence:
 
 def _identical(name: str, ours: Any, theirs: Any) -> Evidence:
     same = value_digest(ours) == value_digest(theirs)
+    if same and isinstance(ours, np.ndarray) and not ours.size:
+        return Evidence(True, {}, {name: f"empty on both sides, of shape {ours.shape}"})
     if isinstance(ours, np.ndarray) and ours.dtype.kind in "fc" and np.isnan(ours).any():
         return Evidence(False, {f"{name}.identical": float(same)}, {name: "not a number"})
     return Evidence(same, {f"{name}.identical": float(same)})
@@ -214,6 +222,8 @@ def _frames(name: str, ours: Any, theirs: Any, ssim: Ssim, at_least: float) -> E
     if np.shape(ours) != np.shape(theirs):
         note = f"shape {np.shape(ours)} was recorded and {np.shape(theirs)} reached"
         return Evidence(False, {f"{name}.identical": 0.0}, {name: note})
+    if np.size(ours) == 0:
+        return Evidence(False, {}, {name: f"without a pixel, of shape {np.shape(ours)}"})
     found = changes(ours, theirs)
     rungs = {
         f"{name}.identical": float(not found.rectangles),
