@@ -77,7 +77,7 @@ def altered_at(trajectory: Trajectory, t: int) -> Trajectory:
     """The same actions, but moment t was recorded otherwise."""
     steps = list(trajectory.steps)
     wrong = Moment(probe={"number": np.array([-1.0, -1.0, -1.0])})
-    steps[t] = replace(steps[t], before=wrong)
+    steps[t] = steps[t]._replace(before=wrong)
     return replace(trajectory, steps=tuple(steps))
 
 
@@ -372,7 +372,7 @@ def test_a_decision_that_meets_another_moment_diverges(since):
 def test_a_prefix_with_decisions_of_its_own_does_not_hide_a_moment_that_differs():
     tape = broken_attempt((5, 6, 7))
     trajectory = altered_at(tape.trajectory(), 5)
-    theirs = tuple(replace(s, decision=n) for n, s in enumerate(trajectory.steps[:3]))
+    theirs = tuple(s._replace(decision=n) for n, s in enumerate(trajectory.steps[:3]))
     trajectory = replace(trajectory, steps=(*theirs, *trajectory.steps[3:]))
     with pytest.raises(Diverged):
         resume(
@@ -429,7 +429,7 @@ def test_a_resumed_attempt_keeps_the_gaps_of_the_broken_one():
             return None
 
     trajectory = recorded(unreliable(), [1, 2, 4], arm_ms=15, gap_s=0.02)
-    steps = tuple(replace(step, decision=n) for n, step in enumerate(trajectory.steps))
+    steps = tuple(step._replace(decision=n) for n, step in enumerate(trajectory.steps))
     decisions = tuple(Decision((step.action,)) for step in steps)
     episode, stop = resume(
         unreliable(), replace(trajectory, steps=steps), decisions, Thinks(), Brief(),
@@ -567,7 +567,7 @@ def test_evidence_of_a_cold_miss_is_not_that_of_a_snapshot():
 
 def test_steps_of_a_replay_are_nobodys_decision():
     trajectory = world_recorded([1, 2])
-    chosen = tuple(replace(step, decision=n) for n, step in enumerate(trajectory.steps))
+    chosen = tuple(step._replace(decision=n) for n, step in enumerate(trajectory.steps))
     with reconstruct(World(), replace(trajectory, steps=chosen), STATE) as episode:
         assert [step.decision for step in episode.trajectory.steps] == [-1, -1]
         assert isinstance(episode.trajectory.steps[0], Step)

@@ -8,10 +8,12 @@ import tempfile
 import textwrap
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.store import Log
+from clew.store.lines import framed
 
 
 def test_records_come_back_in_the_order_of_the_file(tmp_path: Path) -> None:
@@ -20,6 +22,37 @@ def test_records_come_back_in_the_order_of_the_file(tmp_path: Path) -> None:
     assert log.read() == [(offset, {"n": n}) for n, offset in enumerate(offsets)]
     assert log.damage == []
     assert (tmp_path / "log.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+def test_lines_come_with_their_json_as_it_stands_in_the_file(tmp_path: Path) -> None:
+    log = Log(tmp_path / "log.jsonl")
+    offset = log.append({"n": 1.5, "text": "é"})
+    body = rb'{"n":1.5,"text":"\u00e9"}'
+    assert list(log.lines()) == [(offset, body, {"n": 1.5, "text": "é"})]
+    assert framed(body) == (tmp_path / "log.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (b"{", "not JSON"), (b"", "not JSON"), (b"\xff", "not JSON"), (b"[1]", "not a JSON object"),
+        (b"{} {}", "not a JSON object"), (b'{"a":' + b"[" * 100_000, "nested deeper"),
+        (b'{"a":' * 100_000, "nested deeper"),
+    ],
+)  # fmt: skip
+def test_a_line_that_nobody_wrote_is_damaged_though_its_checksum_is_right(
+    tmp_path: Path, body: bytes, says: str
+) -> None:
+    log = Log(tmp_path / "log.jsonl")
+    log.append({"n": 0})
+    offset = log.path.stat().st_size
+    with open(log.path, "ab") as file:
+        file.write(framed(body))
+    behind = log.append({"n": 1})
+    assert log.read() == [(0, {"n": 0}), (behind, {"n": 1})]
+    (found,) = log.damage
+    assert (found.file, found.offset, found.kind) == (str(log.path), offset, "damaged")
+    assert says in found.detail
 
 
 def test_an_absent_log_is_empty(tmp_path: Path) -> None:

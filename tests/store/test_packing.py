@@ -145,10 +145,50 @@ _BAD: dict[str, tuple[Callable[[Path], None], str]] = {
         "has pack schema 2, this version of clew reads 1",
     ),
     "a file under a file": (lambda f: _written(f, [("x", b"1"), ("x/y", b"2")]), "'x/y' twice"),
+    "a name that no file can have": (
+        lambda f: _written(f, [("n" * 300, b"1")]),
+        "whose name is too long for a file's",
+    ),
+    "a path that no file can have": (
+        lambda f: _written(f, [("/".join(["n" * 200] * 30), b"1")]),
+        "whose name is too long for a file's",
+    ),
+    "lzma": (
+        lambda f: _compressed(f, zipfile.ZIP_LZMA),
+        "'x' compressed in a way that no version of clew writes",
+    ),
+    "bzip2": (
+        lambda f: _compressed(f, zipfile.ZIP_BZIP2),
+        "'x' compressed in a way that no version of clew writes",
+    ),
     "no zip": (lambda f: _bytes(f, b"no zip at all"), "is not a whole pack"),
     "no manifest": (lambda f: zipfile.ZipFile(f, "w").close(), f"has no {MANIFEST}"),
     "too many bytes": (lambda f: _written(f, [("x", bytes(2_000_001))]), "claims 2000001 bytes"),
 }  # fmt: skip
+
+
+def _compressed(file: Path, method: int) -> None:
+    """A member compressed by another method, and its stream damaged."""
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("x", bytes(range(256)) * 9, compress_type=method)
+        listed = [_member("x", bytes(range(256)) * 9)]
+        archive.writestr(
+            MANIFEST, json.dumps({"format": "clew pack", "schema": 1, "members": listed})
+        )
+    data = bytearray(file.read_bytes())
+    data[60] ^= 0xFF
+    file.write_bytes(bytes(data))
+
+
+def test_a_place_that_cannot_be_written_is_a_sentence(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(Refused, match="x cannot be written: No such file or directory"):
+        pack(store, tmp_path / "nowhere" / "x")
+    pack(store, tmp_path / "good")
+    with pytest.raises(Refused, match=r"x cannot be written: (Not a directory|File exists)"):
+        unpack(tmp_path / "good", tmp_path / "file" / "x")
+    with pytest.raises(Refused, match="cannot be written: File name too long"):
+        pack(store, tmp_path / ("n" * 300))
 
 
 def _bytes(file: Path, data: bytes) -> None:

@@ -31,14 +31,17 @@ from clew.core import (
     Tool,
     Trajectory,
     Wait,
+    action_json,
     value_digest,
 )
 from clew.store import Attempt, Damaged, Locator, Reader, Recorder, Writer, attempts, check, load
+from clew.store.lines import encode, framed
 
 START = Start("tabletop", "stack", 7, "d" * 64, 2, {"clock": "real", "screen": [64, 48]})
 STEP = Step(Moment(), Control((0.1, -0.2)))
 
 _text = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
+_keys = st.sampled_from(["a", "A", "enter", "f5", "ctrl"])
 _pixel = st.integers(-4000, 4000)
 _point = st.tuples(_pixel, _pixel)
 _widths = {"float16": 16, "float32": 32, "float64": 64}
@@ -71,7 +74,7 @@ _actions: st.SearchStrategy[Action] = st.one_of(
         seat=_text,
     ),
     st.builds(Pointer, st.just("drag"), st.lists(_point, min_size=2, max_size=4).map(tuple)),
-    st.builds(Keys, st.just("press"), st.lists(_text.filter(bool), min_size=1).map(tuple)),
+    st.builds(Keys, st.just("press"), st.lists(_keys, min_size=1).map(tuple)),
     st.builds(Text, _text),
     st.builds(Scroll, _pixel, _pixel, _pixel, _pixel),
     st.builds(Wait, st.integers(0, 3_600_000)),
@@ -164,6 +167,26 @@ def test_float32_control_values_are_exact(shared: Writer, values: list[float]) -
     _record(recorder, Trajectory(START, (Step(Moment(), Control(tuple(values))),)))
     (action,) = load(Reader(shared.folder), recorder.locator).trajectory.actions()
     assert action == Control(tuple(values))
+
+
+@given(action=_controls, decision=st.integers(-1, 2**40), gap_s=_gaps, t=st.integers(0, 2**40))
+@settings(max_examples=300, deadline=None)
+def test_the_line_of_a_control_is_what_the_general_encoder_writes(
+    shared: Writer, action: Control, decision: int, gap_s: float, t: int
+) -> None:
+    recorder = Recorder(shared, {})
+    recorder.began(START, Moment())
+    recorder.acting(t, Step(Moment(), action, decision, gap_s))
+    *_, (offset, line) = Reader(shared.folder).records("w", recorder.locator.start)
+    expected = {"type": "acting", "t": t, "decision": decision, "action": action_json(action)}
+    if gap_s:
+        expected["gap_s"] = gap_s
+    if action.dtype == "float32":  # in nine digits and not in seventeen
+        line["action"]["values"] = [float(np.float32(v)) for v in line["action"]["values"]]
+        assert line == expected
+    else:
+        path = shared.folder / "segments" / "w.jsonl"
+        assert path.read_bytes()[offset:].rstrip(b"\0") == framed(encode(expected).encode())
 
 
 @pytest.fixture

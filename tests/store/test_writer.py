@@ -17,6 +17,7 @@ import pytest
 
 from clew.core import Refused, value_digest
 from clew.store import Reader, StoreFull, Writer, check
+from clew.store.segment import WINDOW_BYTES
 
 
 def test_a_line_is_a_checksum_a_space_and_compact_json(tmp_path: Path) -> None:
@@ -192,7 +193,7 @@ def test_a_writer_goes_on_when_there_is_room_again(tmp_path: Path) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (200, hard))
     try:
         with pytest.raises(StoreFull) as caught:
-            writer.append({"pad": "x" * 500})
+            writer.append({"pad": "x" * 2 * WINDOW_BYTES})
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert isinstance(caught.value.__cause__, OSError)

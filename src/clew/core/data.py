@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NewType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NewType
 
 from clew.core.actions import Action, canonical
 from clew.core.canonical import canonical_json, check_text
@@ -126,8 +126,7 @@ class Moment:
     probe: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One action, the moment before it, the decision that chose it (−1: replayed or scripted).
 
     `gap_s` is the time between the end of the previous act and this one, in seconds on a real

@@ -17,6 +17,9 @@ from clew.core.canonical import plain
 from clew.core.errors import attributed
 from clew.match import compare
 
+#: The moment at which nothing was looked at: one for all, as most control steps end in it.
+_UNSEEN = Moment()
+
 
 class Episode:
     """A session and its trajectory; a context manager that closes the session.
@@ -105,7 +108,7 @@ class Episode:
             raise attributed(error, "environment", "crash") from error
         if self._real:
             self._idle_since = time.monotonic()
-        self._now = Moment(seen)
+        self._now = _UNSEEN if seen is UNSEEN else Moment(seen)
         if self.probe if probe is None else probe:
             self._now = Moment(seen, self._privileged(True))
         if sink is not None:

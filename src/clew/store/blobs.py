@@ -1,7 +1,8 @@
 """The blob format: self-describing, append-only entries. It packs bytes; it knows no values.
 
 An entry is a header of 64 bytes (magic with version, codec, stored and plain length, SHA-256 of
-the plain bytes, CRC-32 of the stored bytes, CRC-32 of the header) and the stored bytes.
+the plain bytes, CRC-32 of the stored bytes, CRC-32 of the header) and the stored bytes. Of a
+difference the stored bytes are the digest of its base and the compressed `clew.store.delta`.
 """
 
 from __future__ import annotations
@@ -17,16 +18,24 @@ from types import ModuleType
 
 from clew.core import Refused
 from clew.core.canonical import digest
+from clew.store import delta
 from clew.store.errors import Damaged, Finding
 
 MAGIC = b"clB1"
 RAW, ZLIB, ZSTD = b"raw ", b"zlib", b"zstd"
+#: The same compression, of a difference.
+OF_DELTA = {ZLIB: b"dzli", ZSTD: b"dzst"}
+#: Bytes of the digest of its base, before a difference.
+_BASE_BYTES = 32
+#: A value is at most so many differences away from one that is stored whole.
+DEEPEST = 64
 _FIELDS = struct.Struct("<4s4sQQ32sI")
 _CRC = struct.Struct("<I")
 Compressor = tuple[bytes, Callable[[bytes], bytes]]
 HEADER_BYTES = _FIELDS.size + _CRC.size
 #: The largest value that is stored or read: a limit on what a hostile entry can make us allocate.
-LARGEST = 1 << 31
+#: A frame of 8K in four channels is half of it.
+LARGEST = 1 << 28
 #: Below this size the digest and header outweigh what compression saves.
 _WORTH_COMPRESSING = 512
 
@@ -68,8 +77,29 @@ def entry_bytes(plain: bytes, sha256: bytes, by: Compressor) -> bytes:
         small = compress(plain)
         if len(small) < len(plain):
             codec, stored = name, small
-    head = _FIELDS.pack(MAGIC, codec, len(stored), len(plain), sha256, zlib.crc32(stored))
-    return head + _CRC.pack(zlib.crc32(head)) + stored
+    return _framed(codec, stored, plain, sha256)
+
+
+def delta_bytes(
+    plain: bytes, sha256: bytes, by: Compressor, base: bytes, base_sha256: bytes
+) -> bytes:
+    """The whole entry of one blob as its difference from an equally long one in the same store.
+
+    Empty where the two have little in common: then store it whole.
+    """
+    difference = delta.encode(base, plain)
+    if len(difference) * 2 > len(plain):
+        return b""
+    name, compress = by
+    return _framed(OF_DELTA[name], base_sha256 + compress(difference), plain, sha256)
+
+
+def base_of(path: Path, entry: Entry) -> str:
+    """The digest of the value that an entry is a difference from; empty if it is stored whole."""
+    if entry.codec not in OF_DELTA.values():
+        return ""
+    with open(path, "rb", buffering=0) as file:
+        return os.pread(file.fileno(), _BASE_BYTES, entry.offset + HEADER_BYTES).hex()
 
 
 def scan(path: Path, start: int = 0) -> Iterator[Entry | Finding]:
@@ -94,20 +124,27 @@ def scan(path: Path, start: int = 0) -> Iterator[Entry | Finding]:
                 at = entry.end
 
 
-def read(path: Path, entry: Entry) -> bytes:
+def read(path: Path, entry: Entry, base: Callable[[str], bytes]) -> bytes:
     """The plain bytes of one blob, verified against its digest.
 
-    Raises `Damaged`, naming digest and file, and `Refused` if its codec is not installed.
+    `base` gives the plain bytes of a digest, for what is stored as a difference. Raises `Damaged`, naming digest and file, and `Refused` if its codec is not installed.
     """
+    where = f"blob {entry.digest} in {path} at byte {entry.offset}"
+    if max(entry.plain, entry.stored) > LARGEST:
+        raise Damaged(f"{where} claims {entry.plain} bytes: more than any version of clew writes")
     with open(path, "rb", buffering=0) as file:
         stored = os.pread(file.fileno(), entry.stored, entry.offset + HEADER_BYTES)
-    where = f"blob {entry.digest} in {path} at byte {entry.offset}"
     if len(stored) != entry.stored or zlib.crc32(stored) != entry.crc:
         raise Damaged(f"{where} is damaged: its checksum differs; restore the file from a copy")
-    plain = _plain(stored, entry, where)
+    plain = _plain(stored, entry, where, base)
     if digest(plain) != entry.digest:
         raise Damaged(f"{where} is damaged: its digest differs; restore the file from a copy")
     return plain
+
+
+def _framed(codec: bytes, stored: bytes, plain: bytes, sha256: bytes) -> bytes:
+    head = _FIELDS.pack(MAGIC, codec, len(stored), len(plain), sha256, zlib.crc32(stored))
+    return head + _CRC.pack(zlib.crc32(head)) + stored
 
 
 def _entry(header: bytes, at: int) -> Entry | None:
@@ -135,29 +172,39 @@ def _next_header(fd: int, at: int, size: int) -> int | None:
     return None
 
 
-def _plain(stored: bytes, entry: Entry, where: str) -> bytes:
+def _plain(stored: bytes, entry: Entry, where: str, base: Callable[[str], bytes]) -> bytes:
     if entry.codec == RAW:
         return stored
-    if entry.plain > LARGEST:
-        raise Damaged(f"{where} claims {entry.plain} bytes: more than any version of clew writes")
-    if entry.codec == ZLIB:
+    if entry.codec not in OF_DELTA.values():
+        return _decompressed(stored, entry.codec, entry.plain, where)
+    before = base(stored[:_BASE_BYTES].hex())
+    codec = ZLIB if entry.codec == OF_DELTA[ZLIB] else ZSTD
+    if len(before) != entry.plain:
+        raise Damaged(f"{where} is damaged: its base has another length")
+    limit = len(before) + len(before) // delta.BLOCK_BYTES + 2 * delta.BLOCK_BYTES
+    difference = _decompressed(stored[_BASE_BYTES:], codec, limit, where)
+    try:
+        return delta.decode(before, difference)
+    except ValueError as error:
+        raise Damaged(f"{where} is damaged: {error}") from None
+
+
+def _decompressed(stored: bytes, codec: bytes, limit: int, where: str) -> bytes:
+    """At most one byte more than `limit`: what is longer fails its digest."""
+    if codec == ZLIB:
         try:
-            return zlib.decompressobj().decompress(stored, entry.plain + 1)
+            return zlib.decompressobj().decompress(stored, limit + 1)
         except zlib.error as error:
             raise Damaged(f"{where} is damaged: {error}") from None
-    if entry.codec == ZSTD:
-        return _zstd_plain(stored, entry, where)
-    raise Damaged(f"{where} has the codec {entry.codec!r}, which no version of clew writes")
-
-
-def _zstd_plain(stored: bytes, entry: Entry, where: str) -> bytes:
+    if codec != ZSTD:
+        raise Damaged(f"{where} has the codec {codec!r}, which no version of clew writes")
     zstandard = _zstandard()
     if zstandard is None:
         raise Refused(f"{where} is compressed with zstd: install zstandard (the extra `fast`)")
     try:
-        if zstandard.frame_content_size(stored) != entry.plain:
-            raise Damaged(f"{where} is damaged: its lengths differ")
-        plain: bytes = zstandard.ZstdDecompressor().decompress(stored)
+        # By a stream: a one-shot call believes the length in the frame before it has seen a byte.
+        with zstandard.ZstdDecompressor(max_window_size=LARGEST).stream_reader(stored) as stream:
+            plain: bytes = stream.read(limit + 1)
     except zstandard.ZstdError as error:
         raise Damaged(f"{where} is damaged: {error}") from None
     return plain

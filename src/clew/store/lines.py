@@ -21,7 +21,8 @@ SCHEMA = 1
 _BUFFER_BYTES = 1 << 16
 #: Bytes of a checksum and the space after it.
 PREFIX = 9
-_HEADER = '{"type":"segment","schema":%d}'
+#: The first line of every segment.
+SEGMENT_HEADER = b'{"type":"segment","schema":%d}' % SCHEMA
 _LINE_START = re.compile(rb"(?=[0-9a-f]{8} \{)")
 
 _decode = json.JSONDecoder().raw_decode
@@ -73,7 +74,7 @@ def sync_folder(path: Path) -> None:
 
 def segment_header() -> bytes:
     """The first line of every segment."""
-    return framed((_HEADER % SCHEMA).encode())
+    return framed(SEGMENT_HEADER)
 
 
 def check_segment(path: Path) -> None:
@@ -91,18 +92,24 @@ def read_records(
 ) -> Iterator[tuple[int, int, dict[str, Any] | Finding]]:
     """As `read_lines`, with each body parsed; one that is no JSON object is `damaged`."""
     for offset, behind, body in read_lines(path, start, end):
-        if isinstance(body, Finding):
-            yield offset, behind, body
-            continue
-        try:
-            record, _ = _decode(body.decode())
-        except ValueError as error:
-            yield offset, behind, Finding(str(path), offset, "damaged", f"not JSON: {error}")
-            continue
-        if isinstance(record, dict):
-            yield offset, behind, record
+        if isinstance(body, bytes):
+            yield offset, behind, parsed(body, path, offset)
         else:
-            yield offset, behind, Finding(str(path), offset, "damaged", "not a JSON object")
+            yield offset, behind, body
+
+
+def parsed(body: bytes, path: Path, offset: int) -> dict[str, Any] | Finding:
+    """The JSON object of a line, or the finding in its place."""
+    try:
+        text = body.decode()
+        record, end = _decode(text)
+    except ValueError as error:
+        return Finding(str(path), offset, "damaged", f"not JSON: {error}")
+    except RecursionError:
+        return Finding(str(path), offset, "damaged", "nested deeper than clew writes")
+    if isinstance(record, dict) and end == len(text):
+        return record
+    return Finding(str(path), offset, "damaged", "not a JSON object")
 
 
 def read_lines(
@@ -110,8 +117,9 @@ def read_lines(
 ) -> Iterator[tuple[int, int, bytes | Finding]]:
     """The body of each line from `start` until `end`, or the finding in its place.
 
-    With it come its offset and the offset to read on from. An end without a newline is `torn`; any
-    other line that fails its checksum is `damaged`, and reading goes on behind it.
+    With it come its offset and the offset to read on from. Zeros to the end of a file are room that
+    is not written yet. Another end without a newline is `torn`; any other line that fails its
+    checksum is `damaged`, and reading goes on behind it.
     """
     # A few lines should not cost reading a megabyte.
     buffer_bytes = _BUFFER_BYTES if end is None else min(max(end - start, 2), _BUFFER_BYTES)
@@ -125,6 +133,8 @@ def read_lines(
             body = line[PREFIX:-1]
             if line[:PREFIX] == b"%08x " % crc32(body) and line[-1:] == b"\n":
                 yield at, behind, body
+            elif end is None and not line.strip(b"\0"):
+                return  # room that its writer had taken, and had no time to give back
             elif line[-1:] != b"\n":
                 detail = f"the last {len(line)} bytes are half a line"
                 yield at, at, Finding(str(path), at, "torn", detail)

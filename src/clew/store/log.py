@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from clew.store.errors import Finding
-from clew.store.lines import encode, framed, read_records, sync_folder, write_whole
+from clew.store.lines import encode, framed, parsed, read_lines, sync_folder, write_whole
 from clew.store.lock import held
 
 
@@ -43,19 +43,25 @@ class Log:
 
     def read(self, start: int = 0) -> list[tuple[int, dict[str, Any]]]:
         """Every whole record from the offset `start` on, in the order of the file."""
+        return [(offset, record) for offset, _, record in self.lines(start)]
+
+    def lines(self, start: int = 0) -> Iterator[tuple[int, bytes, dict[str, Any]]]:
+        """As `read`, streaming, and with each record its JSON as it stands in the file."""
         self.damage, self.end = [], start
-        found: list[tuple[int, dict[str, Any]]] = []
         if not self.path.exists():
-            return found
+            return
         with open(self.path, "rb") as file, held(file.fileno(), shared=True):
             size = os.fstat(file.fileno()).st_size
-        for offset, behind, record in read_records(self.path, start, size):
+        for offset, behind, body in read_lines(self.path, start, size):
             self.end = behind
+            if isinstance(body, Finding):
+                self.damage.append(body)
+                continue
+            record = parsed(body, self.path, offset)
             if isinstance(record, Finding):
                 self.damage.append(record)
             else:
-                found.append((offset, record))
-        return found
+                yield offset, body, record
 
     def sync(self) -> None:
         """Put everything appended so far on the disk."""

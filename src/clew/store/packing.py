@@ -27,6 +27,8 @@ PACK_SCHEMA = 1
 MANIFEST = "clew-pack.json"
 #: What a pack may claim to hold unless the caller says otherwise: 64 GiB.
 LIMIT_BYTES = 64 << 30
+#: The longest name and path in bytes; file systems take 255, and paths 4,096 with their folder's.
+NAME_BYTES, PATH_BYTES = 255, 1024
 _LARGEST_MANIFEST = 256 << 20
 _CHUNK = 1 << 20
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -41,10 +43,13 @@ def pack(folder: Path, file: Path) -> None:
     folder, file = Path(folder), Path(file)
     if not folder.is_dir():
         raise Refused(f"{folder} is not a folder: nothing to pack")
-    if file.exists():
+    if os.path.lexists(file):
         raise Refused(f"{file} exists: name a new file, or remove it first")
     members = _members(folder, file)
-    fd, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
+    try:
+        fd, name = tempfile.mkstemp(prefix=f".{file.name[:40]}.", dir=file.parent)
+    except OSError as error:
+        raise _unwritten(error, file, 0) from None
     draft = Path(name)
     try:
         with open(fd, "wb") as out:
@@ -56,7 +61,7 @@ def pack(folder: Path, file: Path) -> None:
             os.fsync(out.fileno())
         os.rename(draft, file)
     except OSError as error:
-        raise write_error(error, file.parent, sum(m.stat().st_size for m in members)) from error
+        raise _unwritten(error, file, sum(m.stat().st_size for m in members)) from error
     finally:
         draft.unlink(missing_ok=True)
 
@@ -69,12 +74,15 @@ def unpack(file: Path, folder: Path, *, limit_bytes: int = LIMIT_BYTES) -> None:
     than `limit_bytes` or the disk has room for.
     """
     file, folder = Path(file), Path(folder)
-    if folder.exists() or folder.is_symlink():
+    if os.path.lexists(folder):
         raise Refused(f"{folder} exists: name a new folder, or remove it first")
     if not file.is_file():
         raise Refused(f"{file} does not exist: nothing to unpack")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=f".{folder.name[:40]}.", dir=folder.parent))
+    except OSError as error:
+        raise _unwritten(error, folder, 0) from None
     try:
         with zipfile.ZipFile(file) as archive:
             infos = _checked_names(archive, file)
@@ -86,9 +94,17 @@ def unpack(file: Path, folder: Path, *, limit_bytes: int = LIMIT_BYTES) -> None:
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError) as error:
         raise Refused(f"{file} is not a whole pack: {error}; fetch it again") from None
     except OSError as error:
-        raise write_error(error, folder.parent, file.stat().st_size) from error
+        raise _unwritten(error, folder, file.stat().st_size) from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+
+
+def _unwritten(error: OSError, path: Path, needed_bytes: int) -> Exception:
+    """`StoreFull` where there is no room, otherwise `Refused` with what the system said."""
+    full = write_error(error, path.parent, needed_bytes)
+    if full is not error:
+        return full
+    return Refused(f"{path} cannot be written: {error.strerror or error}; choose another place")
 
 
 def _members(folder: Path, file: Path) -> list[Path]:
@@ -139,8 +155,22 @@ def _checked_names(archive: zipfile.ZipFile, file: Path) -> dict[str, zipfile.Zi
         kind = stat.S_IFMT(info.external_attr >> 16)
         if kind not in (0, stat.S_IFREG) or info.flag_bits & 1:
             raise Refused(f"{file} has the member {name!r}, which is no plain file: do not use it")
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise Refused(
+                f"{file} has the member {name[:60]!r} compressed in a way that no version of clew"
+                " writes: do not use it"
+            )
+        if max(map(_name_bytes, name.split("/"))) > NAME_BYTES or _name_bytes(name) > PATH_BYTES:
+            raise Refused(
+                f"{file} has the member {name[:60] + '…'!r}, whose name is too long for a file's:"
+                " do not use it"
+            )
         infos[name] = info
     return infos
+
+
+def _name_bytes(name: str) -> int:
+    return len(name.encode("utf-8", "surrogatepass"))
 
 
 def _escapes(name: str) -> bool:
@@ -164,7 +194,7 @@ def _checked_manifest(
             isinstance(m["size"], int) and m["size"] >= 0 and isinstance(m["sha256"], str)
             for m in listed.values()
         )
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise Refused(f"{file} has a {MANIFEST} that cannot be read: fetch it again") from None
     if schema != PACK_SCHEMA:
         raise Refused(

@@ -6,6 +6,7 @@ work; what looks torn then is perhaps a line on its way.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,9 @@ from clew.store import blobs
 from clew.store.errors import Damaged, Finding
 from clew.store.lines import check_segment, read_records
 from clew.store.outline import Mark, outline
+
+#: How many large values, and from how many bytes on, stay in memory.
+_RECENT, _RECENT_FROM_BYTES = 3, 1 << 16
 
 
 class Reader:
@@ -30,6 +34,7 @@ class Reader:
         self._checked: set[str] = set()
         self._packs: dict[Path, int] = {}
         self._entries: dict[str, tuple[Path, blobs.Entry]] = {}
+        self._recent: OrderedDict[str, bytes] = OrderedDict()
 
     @property
     def damage(self) -> list[Finding]:
@@ -88,19 +93,36 @@ class Reader:
 
         Raises `Damaged`, naming digest and file, if it is missing or not what was written.
         """
-        path, entry = self._entry(digest)
         try:
-            return bytes_value(blobs.read(path, entry))
+            return bytes_value(self.plain(digest))
         except (Damaged, FileNotFoundError):
             # A collection may have rewritten the pack since it was scanned: look once more.
             self._packs.clear()
             self._entries.clear()
             path, entry = self._entry(digest)
             try:
-                return bytes_value(blobs.read(path, entry))
+                return bytes_value(self.plain(digest))
             except Damaged as error:
                 self._damage[Finding(str(path), entry.offset, "damaged", str(error))] = None
                 raise
+
+    def plain(self, digest: str, depth: int = 0) -> bytes:
+        """The plain bytes of a digest, verified. Raises `Damaged` as `get` does.
+
+        The last few large ones are kept: the next step's frame is a difference from this one's.
+        """
+        if digest in self._recent:
+            self._recent.move_to_end(digest)
+            return self._recent[digest]
+        if depth > blobs.DEEPEST:
+            raise Damaged(f"blob {digest} is a difference of a difference, too many times over")
+        path, entry = self._entry(digest)
+        plain = blobs.read(path, entry, lambda base: self.plain(base, depth + 1))
+        if len(plain) >= _RECENT_FROM_BYTES:
+            self._recent[digest] = plain
+            if len(self._recent) > _RECENT:
+                self._recent.popitem(last=False)
+        return plain
 
     def __contains__(self, digest: str) -> bool:
         if digest not in self._entries:

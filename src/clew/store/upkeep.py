@@ -43,7 +43,7 @@ def check(folder: Path) -> list[Finding]:
         path = str(reader.path(name))
         for offset, record in reader.records(name):
             named += [(path, offset, digest) for digest in blobs_of(record)]
-    found, whole = _checked_packs(reader.folder)
+    found, whole = _checked_packs(reader)
     for log in sorted(reader.folder.glob("*.jsonl")):
         found += [line for _, _, line in read_records(log) if isinstance(line, Finding)]
     missing = [
@@ -61,8 +61,8 @@ def gc(folder: Path, keep: Collection[str] | None = None, *, dry_run: bool = Fal
     step; a pack with damage is left alone and named. With `dry_run` nothing is written. Raises
     `Refused` while a writer is at work in the folder, `StoreFull` where there is no room.
     """
-    kept = set(named_digests(folder) if keep is None else keep)
     packs = sorted((Path(folder) / "blobs").glob("*.pack"))
+    kept = _with_bases(set(named_digests(folder) if keep is None else keep), packs)
     held = [_held(path) for path in packs] if not dry_run else []
     try:
         return _collected(packs, kept, dry_run)
@@ -96,21 +96,38 @@ def blobs_of(record: Mapping[str, Any]) -> Iterator[str]:
         yield record["raw"]
 
 
-def _checked_packs(folder: Path) -> tuple[list[Finding], set[str]]:
+def _checked_packs(reader: Reader) -> tuple[list[Finding], set[str]]:
     found: list[Finding] = []
     whole: set[str] = set()
-    for path in sorted((folder / "blobs").glob("*.pack")):
+    for path in sorted((reader.folder / "blobs").glob("*.pack")):
         for entry in blobs.scan(path):
             if isinstance(entry, Finding):
                 found.append(entry)
                 continue
             try:
-                blobs.read(path, entry)
+                blobs.read(path, entry, reader.plain)
             except Damaged as error:
                 found.append(Finding(str(path), entry.offset, "damaged", str(error)))
             else:
                 whole.add(entry.digest)
     return found, whole
+
+
+def _with_bases(kept: set[str], packs: list[Path]) -> set[str]:
+    """`kept` and every value that one of them is stored as a difference from."""
+    base = {
+        entry.digest: blobs.base_of(path, entry)
+        for path in packs
+        for entry in blobs.scan(path)
+        if not isinstance(entry, Finding) and entry.codec in blobs.OF_DELTA.values()
+    }
+    waiting = list(kept)
+    while waiting:
+        needed = base.get(waiting.pop(), "")
+        if needed and needed not in kept:
+            kept.add(needed)
+            waiting.append(needed)
+    return kept
 
 
 def _collected(packs: list[Path], kept: set[str], dry_run: bool) -> Collected:

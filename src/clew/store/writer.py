@@ -20,14 +20,19 @@ from typing import Any
 
 from clew.core import Refused
 from clew.core.canonical import value_bytes
-from clew.store.blobs import compressor, entry_bytes
+from clew.store.blobs import DEEPEST, compressor, delta_bytes, entry_bytes
 from clew.store.errors import StoreFull, write_error
-from clew.store.lines import encode, framed, segment_header, sync_folder, write_whole
+from clew.store.lines import SEGMENT_HEADER, encode, sync_folder, write_whole
 from clew.store.lock import hold
+from clew.store.segment import Segment
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
 #: Digests remembered for de-duplication: about 12 MB.
 _REMEMBERED = 1 << 16
+#: Values from this many bytes on (frames) are stored as differences from the last such one.
+_DELTA_FROM_BYTES = 1 << 16
+#: The values kept in memory as bases, the latest ones.
+_BASES = 3
 
 
 class Writer:
@@ -46,6 +51,7 @@ class Writer:
         self._quota_bytes = quota_bytes
         self._room: float = float("inf") if quota_bytes is None else 0
         self._known: OrderedDict[bytes, str] = OrderedDict()
+        self._bases: OrderedDict[bytes, tuple[bytes, int]] = OrderedDict()
         self._by = compressor()
         self._named = False
         for part in (self.folder, self.folder / "segments", self.folder / "blobs"):
@@ -54,8 +60,11 @@ class Writer:
         try:
             if not hold(self._pack):
                 raise Refused(f"{self.folder} is being collected: begin when that is done")
-            self._written(self._segment, segment_header())
-            self._end = len(segment_header())
+            self._lines = Segment(self._segment, self.folder, self._allowed)
+            #: Appends one line whose JSON object is already bytes: the quickest way, for control
+            #: steps. Returns its offset; raises `StoreFull` where there is no room.
+            self.append_body = self._lines.append
+            self.append_body(SEGMENT_HEADER)
         except Refused:
             self._abandon()
             raise
@@ -69,11 +78,7 @@ class Writer:
 
     def append_json(self, text: str) -> int:
         """Append one line whose JSON object the caller has formatted, in ASCII; its offset."""
-        data = framed(text.encode("ascii"))
-        self._written(self._segment, data)
-        offset = self._end
-        self._end = offset + len(data)
-        return offset
+        return self.append_body(text.encode("ascii"))
 
     def put(self, value: Any) -> str:
         """Store one channel value (array, bytes, text, plain data) under its digest; the digest.
@@ -85,8 +90,10 @@ class Writer:
         known = self._known
         if sha256 in known:
             known.move_to_end(sha256)
+            if sha256 in self._bases:
+                self._bases.move_to_end(sha256)
             return known[sha256]
-        self._written(self._pack, entry_bytes(plain, sha256, self._by))
+        self._pack_in(self._entry(plain, sha256))
         if len(known) >= _REMEMBERED:
             known.popitem(last=False)
         known[sha256] = sha256.hex()
@@ -124,11 +131,38 @@ class Writer:
     ) -> None:
         self.close()
 
-    def _written(self, fd: int, data: bytes) -> None:
-        self._room -= len(data)
+    def _entry(self, plain: bytes, sha256: bytes) -> bytes:
+        """The entry of a new value: its difference from the last one of its length, or whole."""
+        if len(plain) < _DELTA_FROM_BYTES:
+            return entry_bytes(plain, sha256, self._by)
+        entry, depth = b"", 0
+        for base_sha256 in reversed(self._bases):
+            base, base_depth = self._bases[base_sha256]
+            if len(base) == len(plain):
+                if base_depth < DEEPEST:
+                    entry = delta_bytes(plain, sha256, self._by, base, base_sha256)
+                    depth = base_depth + 1
+                break
+        if len(self._bases) >= _BASES:
+            self._bases.popitem(last=False)
+        self._bases[sha256] = plain, depth if entry else 0
+        return entry or entry_bytes(plain, sha256, self._by)
+
+    def _allowed(self, needed: int, wanted: int) -> int:
+        """How many bytes the segment may take from the disk, for the `needed` ones at least."""
+        granted = max(needed, wanted)
+        if self._room < granted:
+            self._measure(needed)
+            self._room += needed
+            granted = int(min(granted, self._room))
+        self._room -= granted
+        return granted
+
+    def _pack_in(self, entry: bytes) -> None:
+        self._room -= len(entry)
         if self._room < 0:
-            self._measure(len(data))
-        write_whole(fd, data, self.folder)
+            self._measure(len(entry))
+        write_whole(self._pack, entry, self.folder)
 
     def _measure(self, needed: int) -> None:
         assert self._quota_bytes is not None
@@ -145,6 +179,7 @@ class Writer:
         )
 
     def _release(self) -> None:
+        self._lines.close()
         os.close(self._segment)
         os.close(self._pack)
         self._segment = self._pack = -1
@@ -172,7 +207,7 @@ def _created(paths: tuple[Path, Path]) -> tuple[int, int]:
     made: list[int] = []
     for path in paths:
         try:
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL
+            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL
             made.append(os.open(path, flags, 0o600))
         except OSError as error:
             for fd, earlier in zip(made, paths):
