@@ -27,7 +27,8 @@ _MODULE = "def trivial(bench, arguments, inputs):\n    return {'i': arguments['i
 class Watch:
     """Progress that notes the memory of this process and of its workers every 1,000 units."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.done, self.kib = 0, list[tuple[int, int]]()
 
     def stage(self, name: str, total: int, done: int) -> None: ...
@@ -36,7 +37,7 @@ class Watch:
     def accepted(self, result: Result) -> None:
         self.done += 1
         if self.done % 1000 == 0:
-            self.kib.append((_resident("self"), sum(map(_resident, _workers()))))
+            self.kib.append((_resident("self"), sum(map(_resident, _workers(self.folder)))))
 
 
 def main(count: int, workers: int) -> None:
@@ -47,7 +48,7 @@ def main(count: int, workers: int) -> None:
         engine, file = place(folder / "engine")
         run = RunFolder.create(folder / "run", "bench", {}, engine)
         units = [Unit("trivial_units:trivial", "unreliable", {"i": i}) for i in range(count)]
-        watch = Watch()
+        watch = Watch(run.path)
         with run.driving() as driver:
             executor = Executor(
                 run, driver, interpreter, workers=workers,
@@ -63,9 +64,12 @@ def main(count: int, workers: int) -> None:
         f"{'a fresh interpreter per unit':32} {1 / naive:9.0f} units/s, ratio {naive / ours:.0f} ×"
     )
     for label, column in (("driver", 0), ("workers", 1)):
-        first, last = watch.kib[0][column], watch.kib[-1][column]
+        early = min(5, len(watch.kib))
+        first, last = watch.kib[early - 1][column], watch.kib[-1][column]
+        each = (last - first) * 1024 / max(1, watch.done - early * 1000)
         print(
-            f"{label + ' memory':32} {first / 1024:9.1f} MiB after 1,000, {last / 1024:.1f} after {count:,}"
+            f"{label + ' memory':32} {first / 1024:9.1f} MiB after {early},000,"
+            f" {last / 1024:.1f} after {watch.done:,}: {each:.0f} bytes a unit"
         )
 
 
@@ -75,11 +79,13 @@ def _fresh() -> float:
     return time.monotonic() - began
 
 
-def _workers() -> list[str]:
+def _workers(folder: Path) -> list[str]:
+    """The workers of the run in that folder, without their wardens."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            if b"clew.run.worker" in path.read_bytes() and b"warden" not in path.read_bytes():
+            words = path.read_bytes()
+            if str(folder).encode() in words and b"warden" not in words:
                 found.append(path.parent.name)
         except OSError:
             continue

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import sys
+
+import pytest
+
 from clew import doctor
 from clew.registry import Manifest
 
@@ -26,3 +31,43 @@ def test_what_is_there_needs_no_remedy():
 def test_the_machine_is_told_before_the_plugins():
     heads = [line.split()[0] for line in list(doctor.lines())[:3]]
     assert heads == ["python", "disk", "frames"]
+
+
+def frames_line() -> str:
+    return next(itertools.islice(doctor.lines(), 2, None))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="MUJOCO_GL chooses among these on Linux")
+@pytest.mark.parametrize(
+    ("chosen", "display", "said"),
+    [
+        ("foo", ":0", "off: MUJOCO_GL is 'foo', which MuJoCo does not know: unset it (valid: egl, "
+         "osmesa)"),
+        ("eg", "", "off: MUJOCO_GL is 'eg', which MuJoCo does not know: unset it (did you mean "
+         "'egl'?)"),
+        ("Disabled", ":0", "off: MUJOCO_GL is 'disabled'; unset it to have them"),
+        ("glfw", "", "off: MUJOCO_GL is 'glfw', which needs a display; unset it to draw without "
+         "one"),
+        ("glfw", ":7", "on, by a window on the display :7 (MUJOCO_GL is 'glfw')"),
+    ],
+)  # fmt: skip
+def test_frames_are_told_as_the_users_choice_leaves_them(monkeypatch, chosen, display, said):
+    monkeypatch.setenv("MUJOCO_GL", chosen)
+    monkeypatch.setenv("DISPLAY", display)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    assert frames_line() == f"frames   {said}"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="MUJOCO_GL chooses among these on Linux")
+@pytest.mark.parametrize("way", doctor.OFFSCREEN)
+def test_a_chosen_way_is_on_only_if_its_own_library_is_here(monkeypatch, way):
+    monkeypatch.setenv("MUJOCO_GL", way)
+    monkeypatch.setattr(doctor.ctypes.util, "find_library", lambda name: f"lib{name}.so")
+    assert frames_line() == f"frames   on, by {way} (MUJOCO_GL is {way!r})"
+    lacking = next(iter(doctor.OFFSCREEN[way]))
+    monkeypatch.setattr(
+        doctor.ctypes.util, "find_library", lambda name: None if name == lacking else "lib.so"
+    )
+    line = frames_line()
+    assert line.startswith(f"frames   off: MUJOCO_GL is {way!r}, whose library is not here; ")
+    assert line.endswith(f"apt-get install {doctor.OFFSCREEN[way][lacking]}")

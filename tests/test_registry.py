@@ -161,6 +161,17 @@ def test_a_missing_import_is_one_line_with_the_exact_command(package, fields, co
     assert "pond_plugin" not in sys.modules
 
 
+def test_a_policy_in_a_plan_of_another_environment_is_told_where_it_belongs(package):
+    package({**MANIFEST, "kind": "policy", "imports": ["no_such_physics"], "environment": "lake"})
+    with pytest.raises(Refused) as refused:
+        registry.policy("pond")
+    assert str(refused.value) == (
+        "policy 'pond' needs no_such_physics, which only the units of the environment 'lake' find, "
+        f"and these run in {sys.executable}: use it in a plan of that environment; if that is not "
+        "installed, run: clew env install lake"
+    )
+
+
 def test_arguments_go_over_those_of_the_manifest_and_unknown_ones_are_refused(package):
     package({**MANIFEST, "kind": "policy"})
     made = registry.policy("pond", depth_m=2.0)

@@ -7,12 +7,13 @@ is about what is installed, not about whether it works: `clew.testing` is for th
 from __future__ import annotations
 
 import ctypes.util
+import os
 import platform
 import shutil
 import sys
 from collections.abc import Iterator
 
-from clew.core.errors import Refused
+from clew.core.errors import Refused, nearest
 from clew.environment_install import home, interpreter
 from clew.registry import KINDS, Manifest, manifest, manifests, problems
 
@@ -21,6 +22,9 @@ OFFSCREEN = {
     "egl": {"EGL": "libegl1", "GL": "libgl1"},
     "osmesa": {"OSMesa": "libosmesa6"},
 }
+#: What else `MUJOCO_GL` may be on Linux, as MuJoCo's `gl_context.py` and `tabletop` read it.
+FRAMES_OFF = ("disable", "disabled", "off", "false", "0")
+IN_A_WINDOW = ("glfw", "glx", "enable", "enabled", "on", "true", "1")
 _PLURAL = {"environment": "environments", "policy": "policies"}
 
 
@@ -64,14 +68,38 @@ def _disk() -> str:
 def _frames() -> str:
     if sys.platform != "linux":
         return "drawn by the system's own OpenGL"
-    lacking = {
-        way: [
-            package for library, package in needs.items() if not ctypes.util.find_library(library)
-        ]
-        for way, needs in OFFSCREEN.items()
-    }
-    able = [way for way, packages in lacking.items() if not packages]
+    chosen = os.environ.get("MUJOCO_GL", "").lower().strip()
+    if chosen:
+        return _frames_by(chosen)
+    able = [way for way in OFFSCREEN if not _lacking(way)]
     if able:
         return f"on, by {' or '.join(able)}"
-    packages = " ".join(package for needs in lacking.values() for package in needs)
+    packages = " ".join(package for way in OFFSCREEN for package in _lacking(way))
     return f"off: no OpenGL library; an administrator can run: apt-get install {packages}"
+
+
+def _frames_by(chosen: str) -> str:
+    """What a `MUJOCO_GL` that the user has set leads to."""
+    named = f"MUJOCO_GL is {chosen!r}"
+    if chosen in FRAMES_OFF:
+        return f"off: {named}; unset it to have them"
+    if chosen in IN_A_WINDOW:
+        screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+        if screen:
+            return f"on, by a window on the display {screen} ({named})"
+        return f"off: {named}, which needs a display; unset it to draw without one"
+    if chosen not in OFFSCREEN:
+        return f"off: {named}, which MuJoCo does not know: unset it ({nearest(chosen, OFFSCREEN)})"
+    if packages := _lacking(chosen):
+        run = f"an administrator can run: apt-get install {' '.join(packages)}"
+        return f"off: {named}, whose library is not here; unset it, or {run}"
+    return f"on, by {chosen} ({named})"
+
+
+def _lacking(way: str) -> list[str]:
+    """Debian's packages of the libraries that a way of drawing needs and that are not here."""
+    return [
+        package
+        for library, package in OFFSCREEN[way].items()
+        if not ctypes.util.find_library(library)
+    ]

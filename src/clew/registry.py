@@ -160,6 +160,12 @@ def policy(name: str, **arguments: Any) -> Policy:
 
 def _make(found: Manifest, arguments: Mapping[str, Any]) -> object:
     missing = found.missing()
+    if missing and found.environment:
+        raise Refused(
+            f"{found.kind} {found.name!r} needs {' and '.join(missing)}, which only the units of the "
+            f"environment {found.environment!r} find, and these run in {sys.executable}: use it in a "
+            f"plan of that environment; if that is not installed, run: {found.install_command()}"
+        )
     if missing:
         raise Refused(
             f"{found.kind} {found.name!r} needs {' and '.join(missing)}, not found by "

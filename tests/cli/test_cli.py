@@ -99,6 +99,39 @@ def test_any_other_error_keeps_its_traceback():
         cli._called(breaks, argparse.Namespace())
 
 
+def piped(into: str, *words: str, shared: bool = False) -> tuple[int, str]:
+    """Exit code and stderr of a command whose stdout goes into another one."""
+    command = f'"{sys.executable}" -m clew {" ".join(words)}{" 2>&1" if shared else ""} | {into}'
+    ended = subprocess.run(
+        ["bash", "-c", f'{command}; exit "${{PIPESTATUS[0]}}"'], capture_output=True, text=True
+    )
+    return ended.returncode, ended.stderr
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("words", [["doctor"], ["--help"], ["env", "list"], ["run", "--help"]])
+def test_a_reader_that_went_away_ends_any_command_quietly(words, shared):
+    code, said = piped("true", *words, shared=shared)
+    assert said == ""
+    assert code in ((0, 141) if "--help" in words else (141,))  # argparse may swallow it itself
+
+
+def test_a_closed_stdout_is_no_error():
+    ended = subprocess.run(
+        ["bash", "-c", f'"{sys.executable}" -m clew doctor >&-'], capture_output=True, text=True
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_a_broken_pipe_that_is_not_the_readers_keeps_its_traceback(monkeypatch):
+    def breaks(_: list[str]) -> int:
+        raise BrokenPipeError("a worker's socket")
+
+    monkeypatch.setattr(cli, "_answered", breaks)
+    with pytest.raises(BrokenPipeError, match="a worker's socket"):
+        cli.main(["doctor"])
+
+
 def test_the_doctor_has_one_line_for_each_environment_and_policy():
     from clew import registry
 

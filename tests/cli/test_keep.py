@@ -48,7 +48,7 @@ def test_verify_names_a_changed_table_and_ends_with_1(run):
     code, out, _ = called("verify", run, "--sample", 0)
     assert code == 1
     assert "tables: recovery.rates is not what the results give\n" in out
-    assert out.endswith("0 run again, 1 findings\n")
+    assert out.endswith("0 run again, 1 finding\n")
 
 
 def test_a_pack_that_leaves_its_folder_is_refused_and_writes_nothing(tmp_path):

@@ -115,6 +115,30 @@ def test_ctrl_c_says_how_to_go_on(plan, tmp_path):
     assert said.splitlines()[-1] == f"stopped; nothing is lost. Go on with: clew resume {folder}"
 
 
+def test_a_resume_by_other_code_is_refused_and_mixing_has_to_be_asked_for(plain, tmp_path):
+    import shutil
+
+    from clew.store import Log
+
+    folder = tmp_path / "run"
+    shutil.copytree(plain, folder)
+    records = [record for _, record in Log(folder / "log.jsonl").read()]
+    (folder / "log.jsonl").unlink()
+    log = Log(folder / "log.jsonl")
+    for record in [r for r in records if r["type"] == "result"][:-1]:
+        record["about"]["code"]["engine"] = "0" * 12
+        log.append(record)
+    said = refused("resume", folder, "--quiet")
+    made = len([r for r in records if r["type"] == "result"]) - 1
+    assert f"of {made} results {made} were made by other code: engine 000000000000 -> " in said
+    assert "or go on with --mixed (tables will say so)" in said
+    code, out, _ = called("resume", folder, "--quiet", "--mixed", "--here")
+    assert code == 0
+    assert "note: this run mixes code: its results were made by engine 000000000000 and " in out
+    assert "This run mixes code" in (folder / "report.html").read_text()
+    assert called("report", folder)[0] == 0
+
+
 def test_a_report_of_a_run_that_is_not_complete_says_what_is_missing(plan, tmp_path):
     from clew.run.drive import open_run
     from clew.studies import catalog
@@ -145,12 +169,14 @@ def test_plan_says_how_much_there_is_to_do(plan, plain, tmp_path):
     assert (code, said) == (0, "")
     assert "initial: 6 units" in out
     assert "screening: at most 24 units" in out
-    assert "measured on a pilot of 4 units" in out
+    assert "validation: at most 12 units, a new process each\n" in out
+    assert "measured on a pilot of 4 units of the first stage: " in out
+    assert "with the start of its process; other stages may take more or less" in out
     assert not (tmp_path / "none").exists()
     code, out, _ = called("plan", plan, "--out", plain)
     assert code == 0
     assert "initial: 6 units, 6 done" in out
-    assert "\nleft: 0 units, 0 s" in out
+    assert "\nleft: 0 units, about 0 s with " in out
 
 
 @pytest.mark.parametrize(
@@ -159,9 +185,9 @@ def test_plan_says_how_much_there_is_to_do(plan, plain, tmp_path):
         ("frames = false", "frmes = false", "unknown key 'frmes'; did you mean 'frames'?"),
         ("trials = 2", 'trials = "2"', "'screening.trials' is '2': it must be int"),
         ('environment = "tabletop"', 'environment = "tabeltop"',
-         "there is no environment 'tabeltop'; did you mean 'tabletop'?"),
+         "the plan's 'environment': there is no environment 'tabeltop'; did you mean 'tabletop'?"),
         ('policy = "tabletop/expert"', 'policy = "tabletop/exprt"',
-         "there is no policy 'tabletop/exprt'; did you mean 'tabletop/expert'?"),
+         "the plan's 'policies[0].policy': there is no policy 'tabletop/exprt'; did you mean"),
         ('study = "roborecover"', 'study = "retrase"', "there is no study 'retrase'"),
         ('environment = "tabletop"', 'environment = "metaworld"',
          "environment 'metaworld' is not installed; run: clew env install metaworld"),
@@ -200,9 +226,10 @@ def test_an_unknown_task_is_named_and_the_mended_plan_may_use_the_folder(tmp_pat
     said = called("run", file, "--out", folder, "--workers", 1)
     assert said[0] == 2
     last = said[2].splitlines()[-1]
-    assert last.startswith("clew: unit rollout: ")
-    assert "'srot'" in last
-    assert "did you mean 'sort'?" in last
+    assert last == (
+        "clew: unit rollout: the plan's 'tasks' has 'srot', and environment 'tabletop' has no such"
+        " task; did you mean 'sort'?"
+    )
     file.write_text(PLAN)
     from clew.run.drive import open_run
     from clew.studies import catalog
@@ -226,11 +253,15 @@ def test_a_folder_of_another_plan_says_what_differs(plan, plain, tmp_path):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--workers", "0"], "argument --workers: '0' must be at least 1"),
-        (["--workers", "two"], "argument --workers: 'two' is not a whole number"),
+        (["--workers", "0"], "argument --workers: '0' must be a whole number from 1 on, such as 2"),
+        (["--workers", "two"], "--workers: 'two' is not a whole number from 0 on, such as 2"),
         (["--quota=-5G"], "argument --quota: '-5G' is not a size such as 500M or 20G"),
-        (["--quota", "infG"], "argument --quota: 'infG' is not a size"),
-        (["--quota", "much"], "argument --quota: 'much' is not a size"),
+        (["--quota", "infG"], "argument --quota: 'infG' is not a size such as 500M or 20G"),
+        (["--quota", "much"], "argument --quota: 'much' is not a size such as 500M or 20G"),
+        (
+            ["--quota", "20"],
+            "--quota: '20' is 20 bytes, less than 1M: give a size with its unit, such",
+        ),
     ],
 )
 def test_options_that_make_no_sense_are_refused(plan, words, says):
@@ -240,4 +271,5 @@ def test_options_that_make_no_sense_are_refused(plan, words, says):
 def test_a_quota_of_twenty_gigabytes_is_read_as_such():
     from clew.cli.run import _bytes
 
-    assert [_bytes(text) for text in ("20G", "500M", "1.5k", "7")] == [20 << 30, 500 << 20, 1536, 7]
+    texts = ("20G", "500M", "1.5m", "1048576")
+    assert [_bytes(text) for text in texts] == [20 << 30, 500 << 20, 3 << 19, 1 << 20]

@@ -13,6 +13,7 @@ from clew.report.frames import Gallery
 from clew.report.numbers import between, percent, points
 from clew.report.page import page
 from clew.report.sections import MOST_ROWS
+from clew.report.style import STYLE
 from clew.stats import Bootstrap, rate, tabulate, wilson
 
 from ._page import Node, parse, rows
@@ -49,7 +50,7 @@ def test_the_file_is_whole_private_and_the_same_again(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert write_report(Study(), folder, data).read_bytes() == first
     assert {p.name for p in folder.path.iterdir()} == {
-        "run.json", "log.jsonl", "segments", "blobs", "report.html",
+        "run.json", "log.jsonl", "segments", "blobs", "report.html", "driver.lock",
     }  # fmt: skip
     assert len(parse(first.decode()).all("img")) == 12
     assert len(first) < 2_000_000
@@ -191,15 +192,39 @@ def test_a_group_interval_is_that_of_its_trials():
 def test_scenarios_show_their_trials_as_counts():
     shown = rows(_page(), "18 valid scenarios")
     for row, of in zip(shown, scenarios()):
-        assert row[0] == of["name"]
-        assert row[5:9] == [
+        assert row[:5] == [
+            f"{of['name']} {of['task']} · episode {of['episode']}",
+            f"{NAMES[POLICIES.index(of['policy'])]} {of['source']}",
             str(of["actions"]),
-            f"{of['screening']} / 20",
-            str(of["others_recovered"]),
+            f"{of['screening']} / 20 {of['others_recovered']} by others",
             of["split"],
         ]
         passes = [f"{of['rates'][p] * 5:.0f} / 5" if of["rates"] else "–" for p in POLICIES]
-        assert row[9:] == passes
+        assert row[5:] == passes
+
+
+def test_the_table_of_scenarios_has_five_columns_beside_the_policies_and_may_wrap():
+    (table,) = [t for t in _page().all("table") if "valid scenario" in t.one("caption").text]
+    assert table.attributes["class"] == "dense"
+    assert len(table.one("thead").all("th")) == 5 + len(POLICIES)
+    assert re.search(r"\.dense td, [^{]*\{ white-space: normal; min-width: 0;", STYLE)
+
+
+def test_one_of_anything_is_written_in_the_singular():
+    lone = scenarios(1)
+    only = {**tables()["recovery"], "scenarios": 1, "contrasts": []}
+    only["rates"] = [{**only["rates"][0], "scheduled": TRIALS}]
+    screening = {**tables()["screening"], "trials": 1, "least": 0, "most": 1}
+    text = _page(
+        scenarios=lone, recovery=only, initial={**only, "scenarios": 1}, screening=screening,
+        recovery_by_task=[], recovery_by_source=[],
+        voids=[{"stage": "evaluation", "party": "harness", "kind": "killed", "units": 1}],
+        statistics={**tables()["statistics"], "draws": 1},
+    ).text  # fmt: skip
+    assert "How often 1 policy finishes pick-place" in text
+    for word in ("unit stayed void", "valid scenario.", "draw;", "trial by", "success"):
+        assert f"1 {word}" in text, word
+    assert not re.search(r"\b1 (scenarios|units|policies|trials|draws|successes|actions)\b", text)
 
 
 def test_a_large_study_says_how_many_scenarios_are_not_listed():

@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from clew import registry
 from clew.core import (
     Brief,
     Budget,
@@ -57,11 +56,47 @@ class Lucky(Unreliable):
         return super().open(start)
 
 
+class Walled(Unreliable):
+    """`unreliable` that breaks at its third act while the file `$CLEW_TEST_WALL` is there."""
+
+    def start(self, task: str, seed: int = 0, **options: Any) -> Start:
+        return replace(super().start(task, seed, **options), environment="_work:Walled")
+
+    def open(self, start: Start) -> Any:
+        if not Path(os.environ["CLEW_TEST_WALL"]).exists():
+            return super().open(start)
+        more = {"dies_at_step": 3, "crash_as": "raise"}
+        return super().open(replace(start, options={**start.options, **more}))
+
+
+class Rotten(Unreliable):
+    """`unreliable` whose snapshots lead elsewhere once they were loaded twenty times, counted in
+    `$CLEW_TEST_LUCK`."""
+
+    def start(self, task: str, seed: int = 0, **options: Any) -> Start:
+        return replace(super().start(task, seed, **options), environment="_work:Rotten")
+
+    def open(self, start: Start) -> Any:
+        session = super().open(start)
+        load = session.load
+
+        def loads(state: bytes) -> None:
+            with open(Path(os.environ["CLEW_TEST_LUCK"], "loads"), "ab") as file:
+                file.write(b".")
+                file.flush()
+                rotten = os.fstat(file.fileno()).st_size > 20
+            fields = json.loads(state)
+            load(json.dumps([fields[0] + rotten, *fields[1:]]).encode())
+
+        session.load = loads
+        return session
+
+
 def attempt(bench: Bench, arguments: Mapping[str, Any], inputs: Sequence[Any]) -> dict[str, Any]:
     """One rollout from the start; the brief's seed is the argument's."""
     environment: Any = bench.environment(arguments.get("environment", "unreliable"))
     seed, options = arguments["seed"], arguments.get("options", {})
-    policy = registry.policy(arguments.get("policy", "unreliable/coin"))
+    policy = bench.policy(arguments.get("policy", "unreliable/coin"))
     rolled = bench.attempt(
         Trajectory(environment.start("count", seed, **options)), policy, Brief(seed=seed),
         Budget(actions=arguments.get("actions", 60)), match=STATE, until=own_oracle,
@@ -156,6 +191,12 @@ def takes(bench: Bench, arguments: Mapping[str, Any], inputs: Sequence[Any]) -> 
     return {"times": times}
 
 
+def withdraws_and_dies(bench: Bench, arguments: Mapping[str, Any], inputs: Sequence[Any]) -> Any:
+    """A worker whose audit fails and which does not live to say so."""
+    bench._withdraw("s-1")
+    os._exit(5)
+
+
 def dawdles() -> Coin:
     """Fails whenever it has less than its whole budget."""
     return Coin(0.0)
@@ -215,6 +256,25 @@ def exits() -> Says:
     return Says("exit")
 
 
+class _Still:
+    def decide(self, seen: Any) -> Decision:
+        return Decision((Control((0,), "int64"),))
+
+
+@dataclass(frozen=True)
+class Still:
+    """Does nothing, one action at a time."""
+
+    sees: frozenset[str] = frozenset({"vector"})
+
+    def begin(self, brief: Brief) -> _Still:
+        return _Still()
+
+
+def still() -> Still:
+    return Still()
+
+
 def seven() -> Says:
     """Its fourth action is 7."""
     return Says("seven")
@@ -228,17 +288,21 @@ class Coins:
     units: int = 40
     options: Mapping[str, Any] = field(default_factory=dict)
     shuffle: int | None = None
+    policy: str = "unreliable/coin"
     name: str = "coins"
 
     @property
     def data(self) -> Mapping[str, Any]:
         return {"study": self.name, "units": self.units, "options": dict(self.options)}
 
-    def environments(self) -> Sequence[str]:
-        return ["unreliable"]
+    def environments(self) -> Mapping[str, str]:
+        return {"unreliable": "environment"}
 
-    def policies(self) -> Sequence[str]:
-        return ["unreliable/coin"]
+    def policies(self) -> Mapping[str, str]:
+        return {self.policy: "policy"}
+
+    def fresh(self) -> Sequence[str]:
+        return ()
 
     def stages(self) -> Sequence[Stage]:
         named = {
@@ -248,7 +312,10 @@ class Coins:
         return [Stage(name, self._shuffled(make)) for name, make in named.items()]
 
     def _attempts(self, done: Done) -> list[Unit]:
-        given = [{"seed": seed, "options": dict(self.options)} for seed in range(self.units)]
+        given = [
+            {"seed": seed, "options": dict(self.options), "policy": self.policy}
+            for seed in range(self.units)
+        ]
         return [Unit("_work:attempt", "unreliable", each) for each in given]
 
     def _blind(self, done: Done) -> list[Unit]:
@@ -299,6 +366,8 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--units", type=int, default=40)
     parser.add_argument("--here", action="store_true")
+    parser.add_argument("--mixed", action="store_true")
+    parser.add_argument("--resume", action="store_true")
     parser.add_argument("--shuffle", type=int)
     parser.add_argument("--options", type=json.loads, default={})
     given = parser.parse_args(words)
@@ -306,7 +375,14 @@ def main(words: Sequence[str]) -> int:
     try:
         folder, engine = open_run(study, given.folder)
         done = drive(
-            study, folder, engine, workers=given.workers, progress=Lines(), here=given.here
+            study,
+            folder,
+            engine,
+            workers=given.workers,
+            progress=Lines(),
+            here=given.here,
+            mixed=given.mixed,
+            voids_again=given.resume,
         )
         tables_of(study, folder, done)
     except Refused as refusal:

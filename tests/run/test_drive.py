@@ -8,18 +8,23 @@ import re
 import resource
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from clew.core import Refused
 from clew.run.drive import drive, finished, open_run
+from clew.run.executor import Stage
 from clew.run.folder import RunFolder
+from clew.run.units import Unit
 from clew.store import Log
 
 from ._help import (
     Told,
     ended,
+    execute,
+    executor,
     kill,
     log_of,
     marked,
@@ -260,15 +265,173 @@ def test_a_damaged_segment_that_a_unit_needs_stops_the_run_and_nothing_is_lost(p
     resumed(folder, plain)
 
 
-def test_another_engine_is_noted_and_not_refused(tmp_path):
-    study, told = Coins(3), Told()
-    folder, engine = open_run(study, tmp_path)
-    header = {**folder.header, "engine": "f" * 64}
-    (tmp_path / "run.json").write_text(json.dumps(header))
-    drive(study, RunFolder(tmp_path), engine, workers=2, progress=told, here=True)
-    assert told.notes == [
-        "this clew is not the one that the run was begun with: its engine differs"
-    ]
+def engine_changed(folder: Path, keep: int) -> str:
+    """The log with its first `keep` results only, made by another engine; this one's digest."""
+    records = [record for _, record in Log(folder / "log.jsonl").read()]
+    (folder / "log.jsonl").unlink()
+    log, engine = Log(folder / "log.jsonl"), ""
+    for record in records:
+        if record["type"] == "result":
+            engine, record["about"]["code"]["engine"] = record["about"]["code"]["engine"], "f" * 12
+            keep -= 1
+        if keep >= 0:
+            log.append(record)
+    return engine
+
+
+def test_results_of_another_engine_are_not_added_to_unless_mixing_is_asked(plain, tmp_path):
+    folder, study = copy(plain, tmp_path / "run"), Coins(20)
+    engine = engine_changed(folder, keep=7)
+    code, said = ended(driver(folder, "--units", "20"))
+    differs = f"of 7 results 7 were made by other code: engine ffffffffffff -> {engine}"
+    assert (code, said.splitlines()[-1]) == (
+        2, f"clew: {folder}: {differs}; put that code back, begin another folder, or go on with"
+        " --mixed (tables will say so)",
+    )  # fmt: skip
+    assert len(log_of(folder)) == 7
+    code, said = ended(driver(folder, "--units", "20", "--mixed"))
+    assert code == 0, said
+    assert said.count(f"{differs}; going on, mixed\n") == 1
+    run = json.loads((folder / "tables.json").read_text())["run"]
+    assert run["mixed_code"] == ["engine"]
+    assert run["code"] == {"engine": sorted(["f" * 12, engine])}
+    assert sorted(scored(folder)) == sorted(scored(plain))
+    assert finished(study, RunFolder(folder))
+
+
+def test_a_complete_run_of_another_engine_is_only_said_to_be_one(plain, tmp_path):
+    folder = copy(plain, tmp_path / "run")
+    engine_changed(folder, keep=10_000)
+    code, said = ended(driver(folder, "--units", "20"))
+    assert code == 0, said
+    assert "; nothing was left to do\n" in said
+    assert json.loads((folder / "tables.json").read_text())["run"]["mixed_code"] == []
+
+
+POLICY = """
+from clew.testing.unreliable import Coin
+
+
+def make():
+    return Coin({rate})
+"""
+
+
+def test_a_policy_that_changed_between_a_kill_and_a_resume_is_noticed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    study = Coins(4, policy="mine:make")
+    (tmp_path / "mine.py").write_text(POLICY.format(rate=0.5))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), *sys.path]))
+    folder, engine = open_run(study, tmp_path / "run")
+    drive(study, folder, engine, workers=1, progress=Told())
+    made = {r["about"]["code"].get("policy mine:make") for r in log_of(folder.path)[:4]}
+    assert len(made) == 1
+    assert None not in made
+    records = [record for _, record in Log(folder.path / "log.jsonl").read()]
+    (folder.path / "log.jsonl").unlink()
+    log = Log(folder.path / "log.jsonl")
+    for record in [r for r in records if r["type"] == "result"][:3]:
+        log.append(record)
+    (tmp_path / "mine.py").write_text(POLICY.format(rate=0.9))
+    with pytest.raises(
+        Refused, match=f"of 3 results 3 were made .* policy mine:make {made.pop()} -> "
+    ):
+        drive(study, RunFolder(folder.path), engine, workers=1, progress=Told())
+    assert len(log_of(folder.path)) == 3
+    told = Told()
+    drive(study, RunFolder(folder.path), engine, workers=1, progress=told, mixed=True)
+    assert [note for note in told.notes if note.endswith("; going on, mixed")] == told.notes[:1]
+
+
+def test_code_that_changes_while_a_run_goes_on_stops_it_and_loses_nothing(tmp_path, monkeypatch):
+    """Only a new process imports the new code."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), *sys.path]))
+    (tmp_path / "mine.py").write_text(POLICY.format(rate=0.5))
+    folder, made = executor(tmp_path / "run", workers=1)
+
+    def unit(seed: int) -> Unit:
+        arguments = {"seed": seed, "policy": "mine:make"}
+        return Unit("_work:attempt", "unreliable", arguments, fresh=True)
+
+    def second(done) -> list[Unit]:
+        (tmp_path / "mine.py").write_text(POLICY.format(rate=0.9))
+        return [unit(1)]
+
+    with folder.driving() as driver, pytest.raises(Refused, match="code changed while it ran: pol"):
+        made(driver).run([Stage("one", lambda _: [unit(0)]), Stage("two", second)])
+    assert [r["unit"] for r in log_of(folder.path)] == [unit(0).digest]
+
+
+def voided(folder: Path, cause: dict) -> str:
+    """The log, whose first result that failed is void instead; its unit."""
+    records = [record for _, record in Log(folder / "log.jsonl").read()]
+    (folder / "log.jsonl").unlink()
+    log, unit = Log(folder / "log.jsonl"), ""
+    for record in records:
+        if not unit and record["type"] == "result" and "score" in record["values"]:
+            unit = record["unit"]
+            record = {**record, "outcome": "void", "values": {}, "cause": cause}
+        log.append(record)
+    return unit
+
+
+DIED = {"party": "environment", "kind": "worker_died", "detail": "signal 9"}
+
+
+def test_a_resume_tries_again_what_stayed_void_and_counts_it(plain, tmp_path):
+    folder = copy(plain, tmp_path / "run")
+    unit = voided(folder, DIED)
+    lines = len(log_of(folder))
+    assert ended(driver(folder, "--units", "20"))[0] == 0
+    assert RunFolder(folder).accepted()[unit].outcome == "void", "a plain run leaves it"
+    assert ended(driver(folder, "--units", "20", "--resume"))[0] == 0
+    result = RunFolder(folder).accepted()[unit]
+    assert result.outcome != "void"
+    assert result.about["earlier_voids"] == 1
+    assert [r["outcome"] for r in log_of(folder) if r["unit"] == unit] == ["void", result.outcome]
+    assert len(log_of(folder)) >= lines + 1
+    found, was = (json.loads((f / "tables.json").read_text()) for f in (folder, plain))
+    assert found["run"].pop("after_void") == 1
+    assert was["run"].pop("after_void") == 0
+    assert found == was
+
+
+def test_a_replay_that_diverged_is_a_measurement_and_no_resume_repeats_it(plain, tmp_path):
+    folder = copy(plain, tmp_path / "run")
+    unit = voided(folder, {"party": "environment", "kind": "diverged", "detail": "3 mm"})
+    assert ended(driver(folder, "--units", "20", "--resume"))[0] == 0
+    assert [r["outcome"] for r in log_of(folder) if r["unit"] == unit] == ["void"]
+
+
+def test_a_void_that_is_tried_again_goes_on_from_where_it_had_come_to(tmp_path, monkeypatch):
+    """The world broke at the third act whatever was done, and was mended: the same actions stand."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    monkeypatch.setenv("CLEW_TEST_WALL", str(tmp_path / "wall"))
+    (tmp_path / "wall").touch()
+    unit = Unit("_work:attempt", "_work:Walled", {"environment": "_work:Walled", "seed": 4})
+    (void,) = execute(tmp_path / "run", [unit]).values()
+    assert (void.outcome, void.cause.kind) == ("void", "breaks_anyway")
+    assert execute(tmp_path / "run", [unit], voids_again=True)[unit.digest].outcome == "void"
+    (tmp_path / "wall").unlink()
+    (result,) = execute(tmp_path / "run", [unit], voids_again=True).values()
+    assert result.outcome in ("pass", "fail")
+    assert result.about["earlier_voids"] == 2
+    assert result.about["carried_on"] > 0
+    assert len(log_of(tmp_path / "run")) == 3
+
+
+def test_two_drivers_of_different_plans_that_start_at_once_never_share_a_folder(tmp_path):
+    for turn in range(4):
+        folder = tmp_path / f"run {turn}"
+        both = [driver(folder, "--units", str(n), "--workers", "1") for n in (3, 4)]
+        codes, said = zip(*[ended(each) for each in both])
+        assert sorted(codes) == [0, 2], said
+        assert "Traceback" not in "".join(said)
+        winner = (3, 4)[codes.index(0)]
+        assert RunFolder(folder).header["plan"]["units"] == winner
+        assert len(log_of(folder, "begun")) == 1
 
 
 def limited(size: int) -> None:
@@ -307,7 +470,7 @@ def test_a_real_full_file_system_is_one_sentence_and_a_resume_completes(plain, t
     """A tmpfs with less than the reserve left, which then grows."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=9m", "tmpfs", str(disk)]
     if subprocess.run(mount, capture_output=True).returncode:
         pytest.skip("this machine lets no one mount")
     try:

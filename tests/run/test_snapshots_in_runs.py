@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from clew.run.executor import Done, Stage
 from clew.run.folder import RunFolder
-from clew.run.units import Unit, accepted
+from clew.run.units import Unit
 
-from ._help import Told, executor, log_of, run_folder
+from ._help import Told, execute, executor, log_of, run_folder
 
 #: What each unit reports: a snapshot that it used, or one that it withdraws.
 PLAN = [(0, "used"), (1, "used"), (2, "cold"), (3, "withdraws"), (4, "used")]
@@ -61,8 +61,64 @@ def test_a_result_that_was_under_way_when_its_snapshot_was_withdrawn_is_not_acce
     folder.log.append({"type": "withdrawn", "snapshot": "s-1"})
     done = run(tmp_path, [stage("all", [(0, "stubborn")])], Told())
     assert [r.values["times"] for _, r in done["all"]] == [2]
-    assert set(accepted(folder.records())) == {u.digest for u, _ in done["all"]}
+    assert set(folder.accepted()) == {u.digest for u, _ in done["all"]}
     assert len(log_of(tmp_path)) == 1
+
+
+def rotten_takeovers(path, **options) -> tuple[Done, Told]:
+    """Many takeovers in one worker from the snapshot of one state, which rots on the way."""
+    told = Told()
+    folder, made = executor(path / "run", told, workers=1, **options)
+    origin = Unit(
+        "_work:attempt", "_work:Rotten",
+        {"environment": "_work:Rotten", "seed": 0, "actions": 20, "policy": "_work:dawdles"},
+    )  # fmt: skip
+    taken = [
+        Unit("_work:takeover", "_work:Rotten", {"at": 12, "seed": s}, (origin.digest,), "group")
+        for s in range(30)
+    ]
+    with folder.driving() as driver:
+        done = made(driver).run(
+            [Stage("origin", lambda _: [origin]), Stage("takeovers", lambda _: taken)]
+        )
+    return done, told
+
+
+def test_units_served_from_a_snapshot_that_an_audit_withdraws_are_done_again(tmp_path, monkeypatch):
+    """A real snapshot: it proves itself, serves, and leads elsewhere from some load on."""
+    (tmp_path / "luck").mkdir()
+    monkeypatch.setenv("CLEW_TEST_LUCK", str(tmp_path / "luck"))
+    done, told = rotten_takeovers(tmp_path)
+    (gone,) = RunFolder(tmp_path / "run").withdrawn()
+    assert told.notes == [f"snapshot {gone} failed its audit; what used it is done again"]
+    assert len(log_of(tmp_path / "run", "withdrawn")) == 1, "said once"
+    used = {r["unit"] for r in log_of(tmp_path / "run") if r["about"].get("snapshot") == gone}
+    assert used, "it served before it was found out"
+    assert all(r.about.get("snapshot") != gone for _, r in done["takeovers"])
+    assert RunFolder(tmp_path / "run").accepted() == {
+        unit.digest: result for stage in done for unit, result in done[stage]
+    }
+    plain = {"environment": "unreliable", "seed": 0, "actions": 20, "policy": "_work:dawdles"}
+    first = Unit("_work:attempt", "unreliable", plain)
+    cold = [
+        Unit("_work:takeover", "unreliable", {"at": 12, "seed": s}, (first.digest,))
+        for s in range(30)
+    ]
+    execute(tmp_path / "plain", [first])
+    wanted = execute(tmp_path / "plain", cold, cold=True)
+    assert [r.values for _, r in done["takeovers"]] == [r.values for r in wanted.values()]
+
+
+def test_a_withdrawal_whose_worker_died_before_it_answered_is_read_from_the_log(tmp_path):
+    withdrawn = Unit("_work:withdraws_and_dies", "unreliable", {})
+    told = Told()
+    folder, made = executor(tmp_path, told, workers=1, retries=0)
+    used = stage("used", [(0, "used"), (1, "used")])
+    with folder.driving() as driver:
+        done = made(driver).run([used, Stage("dies", lambda _: [withdrawn])])
+    assert all("snapshot" not in r.about for _, r in done["used"])
+    assert [r.values["times"] for _, r in done["used"]] == [2, 2]
+    assert "snapshot s-1 failed its audit; what used it is done again" in told.notes
 
 
 def test_real_takeovers_name_the_snapshot_that_they_used(tmp_path):

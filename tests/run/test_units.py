@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 
 import pytest
 from hypothesis import given
@@ -26,6 +27,12 @@ _others = st.sampled_from([{"type": "begun", "driver": "d"}, {"type": "ended", "
 _logs = st.lists(_results | _withdrawals | _others, max_size=20)
 
 
+def told(log) -> dict[str, Result]:
+    """What a log of these records accepts."""
+    results = [Result.of(r) for r in log if r["type"] == "result"]
+    return accepted(results, {r["snapshot"] for r in log if r["type"] == "withdrawn"})
+
+
 def reference(log) -> dict:
     """The rule, said another way."""
     bad = {r["snapshot"] for r in log if r["type"] == "withdrawn"}
@@ -40,12 +47,12 @@ def reference(log) -> dict:
 
 @given(_logs)
 def test_the_first_scored_result_counts_and_until_then_the_last_void(log):
-    assert accepted(log) == reference(log)
+    assert told(log) == reference(log)
 
 
 @given(_logs, _logs)
 def test_more_log_never_changes_a_scored_result_unless_its_snapshot_is_withdrawn(log, more):
-    before, after = accepted(log), accepted(log + more)
+    before, after = told(log), told(log + more)
     bad = {r["snapshot"] for r in more if r["type"] == "withdrawn"}
     for unit, result in before.items():
         if result.outcome != "void" and result.about.get("snapshot") not in bad:
@@ -54,16 +61,16 @@ def test_more_log_never_changes_a_scored_result_unless_its_snapshot_is_withdrawn
 
 @given(_logs)
 def test_reading_the_log_twice_accepts_nothing_twice(log):
-    assert accepted(log + log) == accepted(log)
+    assert told(log + log) == told(log)
 
 
 def test_a_withdrawal_counts_wherever_it_stands():
     used = Result("u", "pass", {}, None, {"snapshot": "s"}).json()
     cold = Result("u", "fail").json()
     gone = {"type": "withdrawn", "snapshot": "s"}
-    assert accepted([used, gone]) == accepted([gone, used]) == {}
-    assert accepted([used, gone, cold])["u"].outcome == "fail"
-    assert accepted([cold, used, gone])["u"].outcome == "fail"
+    assert told([used, gone]) == told([gone, used]) == {}
+    assert told([used, gone, cold])["u"].outcome == "fail"
+    assert told([cold, used, gone])["u"].outcome == "fail"
 
 
 def test_a_unit_is_named_by_its_work_alone():
@@ -96,3 +103,41 @@ def test_a_result_survives_its_json():
     result = Result("u", "void", {"x": [1]}, Cause("judge", "error", "late"), {"seconds": 1.0})
     assert Result.of(result.json()) == result
     assert Result.of(Result("u", "pass").json()) == Result("u", "pass")
+    assert (result.unit, result.outcome, result.values) == ("u", "void", {"x": [1]})
+    assert (result.cause, result.about) == (Cause("judge", "error", "late"), {"seconds": 1.0})
+    assert Result("u", "pass").cause is None
+
+
+def test_results_that_differ_in_anything_are_not_equal():
+    result = Result("u", "fail", {"x": 1}, None, {"seconds": 1.0})
+    others = [
+        Result("v", "fail", {"x": 1}, None, {"seconds": 1.0}),
+        Result("u", "pass", {"x": 1}, None, {"seconds": 1.0}),
+        Result("u", "fail", {"x": 2}, None, {"seconds": 1.0}),
+        Result("u", "fail", {"x": 1}, Cause("policy", "crash"), {"seconds": 1.0}),
+        Result("u", "fail", {"x": 1}),
+    ]  # fmt: skip
+    assert all(result != other for other in others)
+
+
+def test_what_a_result_says_cannot_be_changed_through_it():
+    values = {"x": [1]}
+    result = Result("u", "pass", values)
+    values["x"].append(2)
+    result.values["x"].append(3)
+    assert result.values == {"x": [1]}
+
+
+def test_a_result_is_kept_in_a_few_hundred_bytes():
+    about = {
+        "fingerprint": "7a076d924d96d9d0", "seconds": 0.04594,
+        "attempt": {"segment": "6b0deb78-d37d96b8-2", "start": 58335, "end": 90573},
+    }  # fmt: skip
+    result = Result("u" * 32, "pass", {"stop": "until", "actions": 67, "score": 1.0}, None, about)
+    kept = [result, *(getattr(result, name) for name in Result.__slots__)]
+    assert sum(map(sys.getsizeof, kept)) < 600
+
+
+def test_a_result_that_json_cannot_hold_is_refused():
+    with pytest.raises(Refused, match="cannot be written as JSON"):
+        Result("u", "pass", {"x": object()})

@@ -6,8 +6,11 @@ import os
 
 import pytest
 
-from clew.run.bench import REPRODUCED
+from clew.core import Control, Moment, Start, Step, Text, Trajectory, Wait
+from clew.run.control import CONTROLS, REPRODUCED, Blame, other_actions
 from clew.run.units import Unit
+from clew.store import Loaded, Reader
+from clew.store import attempts as attempts_in
 
 from ._help import HERE, Told, execute, marked, new_mark, none_left
 
@@ -66,7 +69,80 @@ def test_a_crash_that_the_action_causes_is_a_fail_of_the_policy(tmp_path):
         assert (result.outcome, result.cause.party) == ("fail", "policy")
         assert result.cause.kind == "reproduced_crash"
         times = f"{REPRODUCED} times of {REPRODUCED}"
-        assert result.cause.detail == f"its last action after 4 actions broke the attempt {times}"
+        assert result.cause.detail == (
+            f"its last action after 4 actions broke the attempt {times};"
+            " 2 of 2 replays with another action in its place survived"
+        )
+
+
+@pytest.mark.parametrize(("kind", "policy"), [("raise", "seven"), ("exit", "unreliable/coin")])
+def test_a_world_that_breaks_at_a_step_whatever_is_done_is_the_environments_void(
+    tmp_path, kind, policy
+):
+    """The third act is the policy's 1 like the two before it, so the control stands still (0)."""
+    name = policy if "/" in policy else f"_work:{policy}"
+    options = {"dies_at_step": 3, "crash_as": kind}
+    unit = Unit("_work:attempt", "unreliable", {"seed": 1, "policy": name, "options": options})
+    (result,) = execute(tmp_path, [unit]).values()
+    assert (result.outcome, result.cause.party) == ("void", "environment")
+    assert result.cause.kind == "breaks_anyway"
+    assert result.cause.detail == (
+        f"its last action after 3 actions broke the attempt {REPRODUCED} times of {REPRODUCED},"
+        " but 0 of 2 replays with another action in its place survived"
+    )
+    assert len(tried(tmp_path)) == REPRODUCED + CONTROLS // 2 + 1, "it is not tried for ever"
+
+
+def tried(folder) -> list:
+    """Every attempt of the run's segments, controls among them."""
+    reader = Reader(folder)
+    return [each for name in reader.segments() for each in attempts_in(reader, name)]
+
+
+@pytest.mark.parametrize("kind", ["raise", "exit"])
+def test_a_world_that_breaks_when_it_is_looked_at_is_never_the_policys_fault(tmp_path, kind):
+    """Nothing was decided yet: what breaks is the first look, before any action."""
+    unit = by_policy("seven", blind=True, crash_as=kind)
+    results = execute(tmp_path, [unit], retries=8)
+    assert [(r.outcome, r.cause.party) for r in results.values()] == [("void", "environment")]
+
+
+def test_a_control_that_breaks_on_its_way_says_nothing(tmp_path):
+    """Golden: a blamed decision after 2 actions; what broke while they were replayed is no sign."""
+    blamed = Blame("policy", 2, REPRODUCED)
+    on_the_way, at_it = control(2, "act"), control(2, "policy")
+    short, fine, refused = control(1, "act"), control(2, "survived"), control(2, "not_taken")
+    assert blamed.verdict([on_the_way, short, refused] * 9) is None
+    assert blamed.verdict([at_it, on_the_way, fine]) is None
+    assert blamed.verdict([at_it, fine, at_it]).party == "environment"
+    assert blamed.verdict([fine, short, at_it, fine]).party == "policy"
+    assert blamed.verdict([control(2, "survived", of=1)] * 9) is None, "of another place"
+
+
+def control(actions: int, phase: str, of: int = 2) -> tuple[Loaded, str]:
+    steps = (Step(Moment(), Wait(1)),) * actions
+    begun = Trajectory(Start("unreliable", "count"), steps)
+    return Loaded(begun, {}, {"control": of}, None), phase
+
+
+def test_the_action_of_a_control_differs_and_comes_from_the_trajectory_where_it_can():
+    one, two, zero = (Control((n, n), "int64") for n in (1, 2, 0))
+    assert other_actions([two, one, two, one]) == [two, zero]
+    assert other_actions([one, one]) == [zero]
+    assert other_actions([two, zero, one]) == [zero, two]
+    assert other_actions([zero, zero]) == []
+    assert other_actions([Text("a"), Wait(5), Text("a")]) == [Wait(5), Wait(100)]
+    assert other_actions([Text("a")]) == [Wait(100)]
+
+
+def test_where_there_is_nothing_else_to_try_it_is_void(tmp_path):
+    unit = Unit(
+        "_work:attempt", "unreliable",
+        {"seed": 1, "policy": "_work:still", "options": {"dies_at_step": 2, "crash_as": "raise"}},
+    )  # fmt: skip
+    (result,) = execute(tmp_path, [unit]).values()
+    assert (result.outcome, result.cause.kind) == ("void", "breaks_anyway")
+    assert "no other action to try" in result.cause.detail
 
 
 @pytest.mark.slow

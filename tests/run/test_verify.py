@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clew.core import Moment, Seen, Start
+from clew.core import Moment, Refused, Seen, Start
 from clew.run.folder import RunFolder, differences
 from clew.run.verify import verify
 from clew.store import Log, Recorder, Writer, pack, unpack
@@ -45,14 +45,29 @@ def verdict(path: Path, sample: int = 0):
 
 
 def test_nothing_is_wrong_with_a_good_run_and_it_is_left_as_it_was(good):
-    before = {f: f.read_bytes() for f in good.rglob("*") if f.is_file()}
+    before = contents(good)
     found = verdict(good, sample=5)
     assert (found.findings, found.sampled) == ((), 5)
-    assert (
-        found.units
-        == sum(len(table) for table in tables(good).values() if isinstance(table, dict)) - 4
-    )
-    assert {f: f.read_bytes() for f in good.rglob("*") if f.is_file()} == before
+    assert found.units == sum(len(table) for name, table in tables(good).items() if name != "run")
+    assert contents(good) == before
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    """Every file but the lock, which names who held it last."""
+    files = [f for f in folder.rglob("*") if f.is_file() and f.name != "driver.lock"]
+    return {file: file.read_bytes() for file in files}
+
+
+def test_a_sample_is_not_run_in_a_folder_that_somebody_drives(good):
+    with RunFolder(good).held(), pytest.raises(Refused, match="is held by process"):
+        verdict(good, sample=1)
+    assert not list((good / "segments").glob("verify-*"))
+
+
+def test_what_a_killed_verification_left_is_removed_by_the_next(run):
+    (run / "segments" / "verify-0123.jsonl").touch()
+    assert verdict(run, sample=1).findings == ()
+    assert not list((run / "segments").glob("verify-*"))
 
 
 def tables(path: Path) -> dict:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -123,6 +124,39 @@ def test_a_void_is_never_a_zero_nor_dropped():
     (voids,) = found["voids"]
     assert (voids["stage"], voids["kind"]) == ("evaluation", "worker_died")
     assert "void = 0 / out / 1" in study.text(found)
+
+
+def test_what_moves_a_terminals_cursor_in_a_name_is_shown_as_a_sign():
+    names = [{**p, "name": f"\x1b[31m{p['name']}\n\r"} for p in plan()["policies"]]
+    other = made(
+        policies=names,
+        screening={"policies": [n["name"] for n in names], "trials": 4, "least": 1, "most": 3},
+        sources=[{"kind": "natural", "policies": [names[1]["name"]], "episodes": 3}],
+    )
+    shown = other.text(tables(other, finish(other, all_fail)))
+    assert "\x1b" not in shown
+    assert "\r" not in shown
+    assert "\N{REPLACEMENT CHARACTER}[31mexpert\N{REPLACEMENT CHARACTER}" in shown
+
+
+def test_counts_of_one_are_singular():
+    study = made(sources=[{"kind": "natural", "policies": ["dropper"], "episodes": 1}])
+    shown = study.text(tables(study, finish(study, all_fail)))
+    assert " 1 scenarios" not in shown
+    assert not re.search(r"\b1 (scenarios|episodes|draws)", shown)
+
+
+def test_a_run_of_several_codes_or_fingerprints_says_so():
+    study = made()
+    found = tables(study, finish(study, all_fail))
+    run = {
+        "mixed": True, "mixed_code": ["engine"], "code": {"engine": ["a1", "b2"]}, "after_void": 1,
+    }  # fmt: skip
+    shown = study.text({**found, "run": run})
+    assert "note: this run mixes fingerprints: versions or machines differ" in shown
+    assert "note: this run mixes code: its results were made by engine a1 and b2" in shown
+    assert "note: 1 result came from a later try, after the unit had stayed void" in shown
+    assert "mixes" not in study.text(found)
 
 
 def test_the_split_depends_on_the_episode_and_the_seed_alone():

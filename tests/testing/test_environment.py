@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import threading
+import time
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from clew.core import NOTHING, Control, Judgement, Refused, Seen, Text
+from clew.core import NOTHING, Control, Judgement, Refused, Seen, Start, Text
+from clew.match import Exact, Pixels
 from clew.testing import EnvironmentConformance
 from clew.testing.environment import wrong_widths
 from clew.testing.unreliable import Unreliable
@@ -81,7 +85,7 @@ def failures(kit: EnvironmentConformance) -> dict[str, str]:
         try:
             getattr(kit, name)()
         except AssertionError as error:
-            found[name] = str(error).split("\n")[0]
+            found[name] = re.sub(r"line \d+", "line *", str(error).split("\n")[0])
     return found
 
 
@@ -202,6 +206,7 @@ class SharedByAll(UnreliableSession):
         self.moved[0] = 0
 
     def act(self, action, see):
+        self.observe(see)
         super().act(action, NOTHING)
         self.moved[0] += 1
         self._number += self.moved[0] > self._acts
@@ -370,7 +375,9 @@ BROKEN = [
      "the refused Text(text='x', seat='') moved something"),
     (AnyChannel, Whole, "an_unknown_channel_is_refused", "an unknown channel was not refused"),
     (LongRefusals, Whole, "an_unknown_channel_is_refused", "a refusal is one sentence"),
-    (ClosesOnce, Whole, "closing_a_session_twice_does_nothing", "close was called twice"),
+    (ClosesOnce, Whole, "closing_a_session_twice_does_nothing",
+     "promise 'closing a session twice does nothing' is broken: close raised AssertionError: "
+     "close was called twice (test_environment.py, line *)"),
     (Sound, Counting, "the_fingerprint_is_plain_text_and_does_not_change",
      "the fingerprint changes with use"),
     (Sound, Empty, "the_fingerprint_is_plain_text_and_does_not_change", "the fingerprint is empty"),
@@ -402,9 +409,9 @@ def test_a_state_that_leaks_into_the_next_session_is_found():
 @pytest.mark.parametrize(
     ("session", "sentence"),
     [
-        (LeavesFiles, "three closed environments left 3 open files"),
-        (LeavesThreads, "three closed environments left 3 threads"),
-        (LeavesProcesses, "three closed environments left 3 processes"),
+        (LeavesFiles, "3 closed environments left 3 open files"),
+        (LeavesThreads, "3 closed environments left 3 threads"),
+        (LeavesProcesses, "3 closed environments left 3 processes"),
     ],
 )
 def test_what_a_closed_environment_leaves_behind_is_counted(session, sentence):
@@ -426,6 +433,223 @@ def test_the_leak_of_unreliable_itself_is_found(monkeypatch):
     with pytest.raises(AssertionError, match="left 3 processes"):
         Leaky().test_closing_frees_everything()
     assert len(started) == 4
+
+
+class ForgetsAChannel(UnreliableSession):
+    def observe(self, see):
+        return Seen({name: {"vector": np.zeros(2)}[name] for name in see})
+
+
+class LoadsUnchecked(UnreliableSession):
+    def load(self, state):
+        self._number, self._target, self._acts, self._carry, self._late = json.loads(state)
+
+
+class AsksForWidth(UnreliableSession):
+    def act(self, action, see):
+        assert action.values, "no values"
+        return super().act(action, see)
+
+
+class Refuses(UnreliableSession):
+    def act(self, action, see):
+        raise Refused("the gripper is out of reach")
+
+
+class ShowsNone(UnreliableSession):
+    def act(self, action, see):
+        super().act(action, see)
+
+
+class ActsTooLate(UnreliableSession):
+    def act(self, action, see):
+        shown = super().act(action, NOTHING)
+        return self.observe(see) if see else shown
+
+
+class JudgesWithABool(UnreliableSession):
+    def judge(self):
+        return True
+
+
+class Breaks(Whole):
+    def open(self, start):
+        raise KeyError(start.task)
+
+
+LINE = "(test_environment.py, line *)"
+TOLD = [
+    (ForgetsAChannel, Whole, "an_unknown_channel_is_refused",
+     "promise 'an unknown channel is refused' is broken: observe raised KeyError: "
+     f"'no such channel' {LINE}"),
+    (LoadsUnchecked, Whole, "damaged_snapshots_are_refused",
+     "promise 'damaged snapshots are refused' is broken: load raised JSONDecodeError: "
+     "Expecting value: line * column 1 (char 0) (decoder.py, line *)"),
+    (AsksForWidth, Whole, "wrong_actions_are_refused_before_anything_moves",
+     "promise 'wrong actions are refused before anything moves' is broken: act raised "
+     f"AttributeError: 'Text' object has no attribute 'values' {LINE}"),
+    (ActsTooLate, Whole, "an_unknown_channel_is_refused",
+     "an act refused for its channel moved something"),
+    (JudgesWithABool, Whole, "a_pure_oracle_changes_nothing",
+     "judge returned a bool, not a Judgement"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("session", "made", "test", "sentence"), TOLD, ids=[row[0].__name__ for row in TOLD]
+)
+def test_an_error_of_the_authors_code_is_a_sentence_that_names_the_method(
+    session, made, test, sentence
+):
+    assert failures(Kit(session, made)) == {f"test_{test}": sentence}
+
+
+@pytest.mark.parametrize(
+    ("session", "made", "sentence"),
+    [
+        (Refuses, Whole, f"act raised Refused: the gripper is out of reach {LINE}"),
+        (Sound, Breaks, f"open raised KeyError: 'count' {LINE}"),
+        (ShowsNone, Whole, "act returned a NoneType: it must be an observation (clew.core.Seen)"),
+    ],
+)
+def test_what_breaks_every_promise_is_told_by_each_in_a_sentence(session, made, sentence):
+    found = failures(Kit(session, made))
+    assert len(found) >= 8
+    assert all(said.endswith(sentence) for said in found.values()), found
+
+
+def test_what_the_authors_own_starts_raise_is_a_sentence_too():
+    class Odd(TestUnreliableWithoutFaults):
+        __test__ = False
+
+        def starts(self, environment):
+            return {}["starts"]
+
+    assert failures(Odd())["test_looking_changes_nothing"] == (
+        f"promise 'looking changes nothing' is broken: starts raised KeyError: 'starts' {LINE}"
+    )
+
+
+class Page:
+    """A page with a text field and a caret that blinks: no control vectors, snapshots or probe."""
+
+    def __init__(self):
+        self.opened = 0
+
+    def start(self, seed):
+        return Start("page", "type", seed, options={"clock": "real"})
+
+    def open(self, start):
+        self.opened += 1
+        return PageSession(start)
+
+    def fingerprint(self):
+        return {"page": "1"}
+
+    def close(self):
+        return None
+
+
+class PageSession:
+    def __init__(self, start):
+        self._text, self._looks = f"draft {start.seed} ", 0
+        self._armed_from = time.monotonic() + 0.002
+
+    def observe(self, see):
+        if see - {"frame", "text"}:
+            raise Refused("a page shows frame and text only")
+        frame = np.full((64, 96, 3), 250, np.uint8)
+        for i, letter in enumerate(self._text):
+            frame[i // 10 * 8 : i // 10 * 8 + 7, i % 10 * 9 : i % 10 * 9 + 7] = (
+                250 if letter == " " else ord(letter)
+            )
+        self._looks += 1
+        frame[62, 90] = 250 if self._looks % 4 else 245
+        shown = {"frame": frame, "text": self._text}
+        return Seen({name: shown[name] for name in sorted(see)})
+
+    def act(self, action, see):
+        if not isinstance(action, Text):
+            raise Refused(f"a page takes text, not {action}")
+        self.observe(see)
+        if time.monotonic() >= self._armed_from:  # like a field that ignores hurried typing
+            self._text += action.text
+        self._armed_from = time.monotonic() + 0.002
+        return self.observe(see)
+
+    def close(self):
+        return None
+
+
+class TestPage(EnvironmentConformance):
+    channels = frozenset({"frame", "text"})
+    match = Pixels(at_least=0.999)
+    repeats = 1
+    gap_s = 0.003
+
+    def environment(self):
+        return Page()
+
+    def starts(self, environment):
+        return [environment.start(seed) for seed in (0, 1)]
+
+    def actions(self, start):
+        return [Text(letter) for letter in "hello"]
+
+
+def test_without_a_match_of_its_own_a_blinking_caret_is_a_difference():
+    class Strict(TestPage):
+        __test__ = False
+        match = Exact()
+
+    found = failures(Strict())
+    assert found["test_looking_changes_nothing"] == "observe changes the state"
+
+
+def test_the_authors_match_still_sees_what_it_is_meant_to_see():
+    class Typo(PageSession):
+        typed = [0]  # noqa: RUF012
+
+        def act(self, action, see):
+            self.typed[0] += 1
+            return super().act(Text(" ") if self.typed[0] > 5 else action, see)
+
+    class Kit(TestPage):
+        __test__ = False
+
+        def environment(self):
+            page = Page()
+            page.open = Typo
+            return page
+
+    test = "test_equal_starts_give_equal_sessions_whatever_ran_before"
+    with pytest.raises(AssertionError) as failed:
+        getattr(Kit(), test)()
+    sentence, why = str(failed.value).split("\n")
+    assert sentence == BEFORE
+    assert why.startswith(" 1 actions in: frame.identical 0")
+
+
+def test_where_nothing_takes_control_vectors_one_is_refused():
+    assert TestPage().refused(None) == (Control((0.0,)),)
+
+
+def test_few_repeats_open_few_sessions():
+    opened = {}
+    for repeats in (1, 3):
+        pages = []
+
+        class Counted(TestPage):
+            __test__ = False
+
+            def environment(self):
+                pages.append(Page())  # noqa: B023
+                return pages[-1]  # noqa: B023
+
+        Counted.repeats = repeats
+        Counted().test_closing_frees_everything()
+        opened[repeats] = sum(page.opened for page in pages)
+    assert opened == {1: 2, 3: 4}
 
 
 def test_golden_states_pin_todays_behaviour():

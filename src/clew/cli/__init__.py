@@ -1,7 +1,8 @@
 """The command line: it parses, calls and prints, and holds no logic of its own.
 
-Exit codes: 0 done; 1 a replay diverged; 2 bad input, one line on stderr; 130 interrupted. Anything
-else is a fault of clew's and keeps its traceback. `clew --help` imports neither clew's core nor
+Exit codes: 0 done; 1 a replay diverged; 2 bad input, one line on stderr; 130 interrupted; 141 the
+reader of the output went away, as in `clew doctor | head -1`. Anything else is a fault of clew's
+and keeps its traceback. `clew --help` imports neither clew's core nor
 numpy: a command's module is imported when that command is called.
 """
 
@@ -9,9 +10,11 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
+import select
 import sys
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 #: One line per command: its name, the module whose `add(subparsers)` defines it, what it does.
 COMMANDS: tuple[tuple[str, str, str], ...] = (
@@ -32,10 +35,42 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        arguments = _parsed(words)
-        return _called(arguments.call, arguments)
+        return _answered(words)
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:
+        gone = [stream for stream in (sys.stdout, sys.stderr) if _unread(stream)]
+        if not gone:
+            raise
+        _silence(gone)
+        return 141
+
+
+def _answered(words: list[str]) -> int:
+    try:
+        arguments = _parsed(words)
+        return _called(arguments.call, arguments)
+    finally:
+        if sys.stdout is not None:  # closed by the caller: `clew doctor >&-`
+            sys.stdout.flush()  # while it can still be told that nobody reads
+
+
+def _unread(stream: TextIO | None) -> bool:
+    """Whether the other end of a stream is closed."""
+    try:
+        waiting = select.poll()
+        waiting.register(stream.fileno(), 0)  # type: ignore[union-attr]
+    except (AttributeError, OSError, ValueError):  # no stream, or none of the system's
+        return False
+    return any(what & (select.POLLERR | select.POLLHUP) for _, what in waiting.poll(0))
+
+
+def _silence(streams: list[TextIO]) -> None:
+    """Send what the interpreter still flushes at its end to nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in streams:
+        os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 def _called(call: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:

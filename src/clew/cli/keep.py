@@ -38,6 +38,7 @@ def add(subparsers: Any) -> None:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
+    from clew.report.numbers import counted
     from clew.run.folder import RunFolder
     from clew.run.progress import Lines
     from clew.run.verify import verify
@@ -54,8 +55,9 @@ def _verify(arguments: argparse.Namespace) -> int:
     progress.finished()
     for finding in verdict.findings:
         print(finding)
-    found = f"{len(verdict.findings)} findings" if verdict.findings else "nothing wrong"
-    print(f"{arguments.path}: {verdict.units} units, {verdict.sampled} run again, {found}")
+    found = counted(len(verdict.findings), "finding") if verdict.findings else "nothing wrong"
+    units = counted(verdict.units, "unit")
+    print(f"{arguments.path}: {units}, {verdict.sampled} run again, {found}")
     return 1 if verdict.findings else 0
 
 
@@ -81,6 +83,7 @@ def _unpack(arguments: argparse.Namespace) -> int:
 
 
 def _gc(arguments: argparse.Namespace) -> int:
+    from clew.report.numbers import counted
     from clew.run.folder import RunFolder
     from clew.store import gc
 
@@ -90,7 +93,7 @@ def _gc(arguments: argparse.Namespace) -> int:
     for finding in collected.left_alone:
         print(f"left alone: {finding}")
     word = "would drop" if arguments.dry_run else "dropped"
-    dropped = f"{collected.blobs} blobs, {collected.dropped_bytes / 2**20:.1f} MiB"
+    dropped = f"{counted(collected.blobs, 'blob')}, {collected.dropped_bytes / 2**20:.1f} MiB"
     kept = f"{collected.kept_bytes / 2**20:.1f} MiB are kept"
     print(f"{arguments.folder}: {word} {dropped}; {kept}")
     return 0

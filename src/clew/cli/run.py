@@ -7,6 +7,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+#: A quota below this is taken for one whose unit was forgotten.
+LEAST_QUOTA = 1 << 20
+
 
 def add(subparsers: Any) -> None:
     """The four commands."""
@@ -34,6 +37,10 @@ def add(subparsers: Any) -> None:
 def _driving(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=count, default=_cores(), help="worker processes")
     parser.add_argument("--quota", type=_bytes, help="most bytes of the run's folder, such as 20G")
+    parser.add_argument(
+        "--mixed", action="store_true",
+        help="go on although results were made by other code; tables will say so",
+    )  # fmt: skip
     parser.add_argument("--here", action="store_true", help="all in this process, for a debugger")
     parser.add_argument(
         "--trust", action="append", default=[], metavar="MODULE:NAME",
@@ -47,14 +54,14 @@ def _run(arguments: argparse.Namespace) -> int:
 
     study = catalog.read(arguments.plan)
     folder = arguments.out or Path("runs", arguments.plan.stem)
-    return _drive(study, folder, arguments)
+    return _drive(study, folder, arguments, voids_again=False)
 
 
 def _resume(arguments: argparse.Namespace) -> int:
-    return _drive(_study_of(arguments.folder), arguments.folder, arguments)
+    return _drive(_study_of(arguments.folder), arguments.folder, arguments, voids_again=True)
 
 
-def _drive(study: Any, path: Path, arguments: argparse.Namespace) -> int:
+def _drive(study: Any, path: Path, arguments: argparse.Namespace, *, voids_again: bool) -> int:
     from clew.run.drive import drive, must_be_trusted, open_run
     from clew.run.executor import Interrupted
     from clew.run.progress import Lines
@@ -65,7 +72,8 @@ def _drive(study: Any, path: Path, arguments: argparse.Namespace) -> int:
     try:
         done = drive(
             study, folder, engine, workers=arguments.workers, progress=progress,
-            quota_bytes=arguments.quota, here=arguments.here,
+            quota_bytes=arguments.quota, here=arguments.here, mixed=arguments.mixed,
+            voids_again=voids_again,
         )  # fmt: skip
     except Interrupted:
         progress.note(f"stopped; nothing is lost. Go on with: clew resume {path}")
@@ -122,14 +130,14 @@ def _cores() -> int:
 def count(text: str) -> int:
     """A whole number, at least 1, for argparse."""
     if whole(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} must be at least 1")
+        raise argparse.ArgumentTypeError(f"{text!r} must be a whole number from 1 on, such as 2")
     return int(text)
 
 
 def whole(text: str) -> int:
     """A whole number, at least 0, for argparse."""
     if not text.isascii() or not text.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on, such as 2")
     return int(text)
 
 
@@ -143,4 +151,8 @@ def _bytes(text: str) -> int:
         size = 0
     if size < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 500M or 20G")
+    if size < LEAST_QUOTA:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is {size} bytes, less than 1M: give a size with its unit, such as 500M or 20G"
+        )
     return size

@@ -65,15 +65,17 @@ def table(
     columns: Sequence[Column],
     rows: Sequence[Sequence[str]],
     foot: Sequence[Sequence[str]] = (),
+    kind: str | None = None,
 ) -> Html:
-    """A table with a caption whose first column names its rows, in a box that may scroll."""
+    """A table with a caption whose first column names its rows, in a box that may scroll; `kind`
+    is its class."""
     head = tag("tr", *(tag("th", c.title, scope="col", class_=_kind(c)) for c in columns))
     parts = [tag("caption", tag("span", caption)), tag("thead", head)]
     parts.append(tag("tbody", *(_row(columns, row) for row in rows)))
     if foot:
         parts.append(tag("tfoot", *(_row(columns, row) for row in foot)))
     box = {"role": "region", "aria_label": str(caption), "tabindex": "0"}
-    return tag("div", tag("table", *parts), class_="scroll", **box)
+    return tag("div", tag("table", *parts, class_=kind), class_="scroll", **box)
 
 
 def _row(columns: Sequence[Column], row: Sequence[str]) -> Html:

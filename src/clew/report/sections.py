@@ -24,7 +24,7 @@ def opening(tables: Tables) -> Html:
     recovery, initial = tables["recovery"], tables["initial"]
     policies = len(initial["rates"] or recovery["rates"])
     lede = (
-        f"How often {counted(policies, 'policy', 'policies')} finish {_listed(tables['tasks'])} in"
+        f"How often {counted(policies, 'policy finishes', 'policies finish')} {_listed(tables['tasks'])} in"
         f" {tables['environment']}: from initial states, and from states where an attempt had gone wrong,"
         " reached again by replaying its actions. The task's own oracle judges."
     )
@@ -68,6 +68,15 @@ def banners(tables: Tables) -> Html:
             "This run mixes fingerprints: one environment's results come from more than one set of"
             " versions or machines, and their differences may move a rate. "
         ), tag("a", "See them", href="#made")))  # fmt: skip
+    if mixed := tables["run"].get("mixed_code"):
+        found.append(_banner("warn", (
+            f"This run mixes code: its results were made by more than one version of {_listed(mixed)},"
+            " and their differences may move a rate. "
+        ), tag("a", "See them", href="#made")))  # fmt: skip
+    if after := tables["run"].get("after_void"):
+        found.append(_banner("note", (
+            f"{counted(after, 'result')} came from a later try, after the unit had stayed void."
+        )))  # fmt: skip
     if not tables["recovery"]["scenarios"]:
         found.append(_banner("warn", (
             "No scenario reached the test split, so there is no recovery rate. "
@@ -95,27 +104,38 @@ def scenarios(tables: Tables) -> Html:
     names = [row["policy"] for row in tables["recovery"]["rates"]]
     screening, trials = tables["screening"], trials_each(tables)
     columns = [
-        Column("Scenario", False), Column("Task", False), Column("Episode"), Column("Source", False),
-        Column("Deviated", False), Column("Actions replayed"), Column("Screening"),
-        Column("By others"), Column("Split", False), *(Column(name) for name in names),
+        Column("Scenario", False), Column("Deviated", False), Column("Actions replayed"),
+        Column("Screening"), Column("Split", False), *(Column(name) for name in names),
     ]  # fmt: skip
     rows = [
-        [tag("code", s["name"]), s["task"], str(s["episode"]), s["source"], s["policy"],
-         f"{s['actions']:,}", f"{s['screening']} / {screening['trials']}", str(s["others_recovered"]),
-         s["split"], *(_passes(s["rates"].get(name), trials) for name in names)]
+        [
+            _over(tag("code", s["name"]), f"{s['task']} · episode {s['episode']}"),
+            _over(s["policy"], s["source"]),
+            f"{s['actions']:,}",
+            _over(
+                f"{s['screening']} / {screening['trials']}", f"{s['others_recovered']} by others"
+            ),
+            s["split"],
+            *(_passes(s["rates"].get(name), trials) for name in names),
+        ]
         for s in every[:MOST_ROWS]
-    ]  # fmt: skip
+    ]
     caption = (
         f"{counted(len(every), 'valid scenario')}. Screening: successes of all screening trials, and those"
         " by policies other than the one that deviated."
     )
     if names:
         caption += " Under each policy: passed / scheduled of the test scenario's trials, voids not passed."
-    parts.append(table(caption, columns, rows))
+    parts.append(table(caption, columns, rows, kind="dense"))
     if len(every) > MOST_ROWS:
         left = counted(len(every) - MOST_ROWS, "more scenario")
         parts.append(paragraph(f"{left} in tables.json beside this page.", kind="small"))
     return tag("section", *parts)
+
+
+def _over(main: str, under: str) -> Html:
+    """Two lines of one cell."""
+    return tag("span", main, " ", tag("small", under), class_="cell")
 
 
 def _passes(rate: float | None, trials: int) -> str:
@@ -176,17 +196,19 @@ def made(tables: Tables) -> Html:
     how, screening, run = tables["statistics"], tables["screening"], tables["run"]
     also = screening["also_evaluated"]
     facts = [
-        ("Intervals", f"{how['method']}; {how['draws']:,} draws; seed {how['seed']}; {level(tables)}"),
+        ("Intervals", f"{how['method']}; {counted(how['draws'], 'draw')}; seed {how['seed']}; {level(tables)}"),
         ("Voids", "counted as failed in every rate, interval and contrast"),
         ("Contrasts", "paired on scenarios, not adjusted for multiple comparisons"),
         ("Screening", (
-            f"{screening['trials']} trials by {_listed(screening['policies'])};"
-            f" kept with {screening['least']} to {screening['most']} successes"
+            f"{counted(screening['trials'], 'trial')} by {_listed(screening['policies'])};"
+            f" kept with {screening['least']} to {counted(screening['most'], 'success', 'successes')}"
         )),
         ("Screened and evaluated", _listed(also) if also else "no policy did both"),
         ("Frames", "on" if tables["frames"] else "off"),
         ("Plan", tag("code", run["plan_digest"])),
         ("Engine", tag("code", run["engine"])),
+        *((f"Made by {name}", tag("code", ", ".join(digests)))
+          for name, digests in run.get("code", {}).items()),
     ]  # fmt: skip
     return tag(
         "section",

@@ -83,7 +83,7 @@ figcaption { font-size: .88rem; line-height: 1.5; color: var(--quiet); margin-to
 table { border-collapse: collapse; width: 100%; font-size: .92rem; line-height: 1.4; }
 caption { text-align: left; color: var(--quiet); font-size: .88rem; padding: 0 0 .5rem;
 }
-caption span { display: block; position: sticky; left: 0; max-width: min(44rem, calc(100vw - 2.2rem)); }
+caption span { display: block; position: sticky; left: 0; max-width: min(44rem, calc(100vw - 3.6rem)); }
 th, td { padding: .5rem .7rem; text-align: left; vertical-align: baseline; border-bottom: 1px solid var(--rule); }
 th:first-child, td:first-child { padding-left: .2rem; }
 thead th { font-weight: 600; font-size: .82rem; color: var(--quiet); vertical-align: bottom;
@@ -97,7 +97,13 @@ td.long { white-space: normal; min-width: 11rem; overflow-wrap: anywhere; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; }
 th.number { text-align: right; }
 tfoot th, tfoot td { color: var(--quiet); font-weight: 400; border-bottom: 0; font-style: italic; }
-.cell { display: block; } .cell small { display: block; color: var(--quiet); font-size: .8rem; }
+.cell { display: block; } .cell small { display: block; font-weight: 400; color: var(--quiet); font-size: .8rem; }
+/* Many columns: what is short is narrow; lines break between words. */
+.dense { font-size: .86rem; } .dense th, .dense td { padding: .4rem .45rem; }
+.dense thead th { min-width: 0; max-width: 7rem; overflow-wrap: break-word; }
+.dense tbody th { min-width: 0; overflow-wrap: break-word; }
+.dense td, .dense td.long { white-space: normal; min-width: 0; overflow-wrap: break-word; }
+.dense td.number { white-space: nowrap; }
 .tagged { display: inline-block; font-size: .76rem; font-weight: 500; line-height: 1.3; color: var(--quiet);
   border: 1px solid var(--rule); border-radius: 4px; padding: 0 .35rem; white-space: nowrap; }
 .gallery { display: grid; grid-template-columns: repeat(auto-fill, minmax(13rem, 1fr)); gap: 1.8rem 1.4rem;

@@ -6,11 +6,10 @@ from __future__ import annotations
 import importlib
 import random
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -41,20 +40,22 @@ from clew.core.canonical import canonical_json, digest, plain
 from clew.core.errors import attributed
 from clew.match import Exact
 from clew.replay import Episode, Snapshots, begin, reconstruct, resume
+from clew.run.code import loaded_source
+from clew.run.control import (
+    BREAKS_ANYWAY,
+    NOT_TAKEN,
+    SURVIVED,
+    Blame,
+    Broken,
+    blame,
+    other_actions,
+)
 from clew.run.pulse import CLOSE, OPEN, Pulse
 from clew.run.sinks import Since, Tee
 from clew.run.units import Result
 from clew.store import Damaged, Loaded, Locator, Log, Reader, Recorder, StoreFull, Writer, load
 
-#: A crash is its action's doing when every one of at least this many attempts that reached the
-#: action crashed there. With a random hazard of 3 % per step, a crash is followed by four more in
-#: its place once in 1.2 million times (by two more: once in 1,100, which a large study would see).
-REPRODUCED = 5
-#: The phases in which a break that reproduces is the policy's doing, the last one first.
-BLAMED: Mapping[str, str] = {
-    "policy": "its decision", "after": "looking at the state", "act": "its last action",
-}  # fmt: skip
-
+NO_CODE: Mapping[str, str] = {}
 #: Group commit: seconds between two fsyncs of a worker's segment and blob pack. A killed process
 #: loses nothing; after a power cut, results whose attempt is not on the disk do not count.
 SYNC_EVERY_S = 0.5
@@ -68,18 +69,6 @@ class Rolled:
     stop: str
     judgement: Judgement
     actions: int
-
-
-@dataclass(frozen=True)
-class Broken:
-    """An attempt of this unit that did not finish, and what its worker was doing then."""
-
-    locator: Locator
-    phase: str
-
-    @classmethod
-    def of(cls, data: Mapping[str, Any]) -> Broken:
-        return cls(Locator.of(data["locator"]), str(data["phase"]))
 
 
 class Bench:
@@ -96,20 +85,28 @@ class Bench:
         self.withdrawn: list[str] = []
         self.told_withdrawn: frozenset[str] = frozenset()
         self._synced = time.monotonic()
-        self._begin_unit("", 0, (), False)
+        self._begin_unit("", 0)
 
-    def _begin_unit(self, unit: str, seed: int, broken: Sequence[Broken], cold: bool) -> None:
+    def _begin_unit(
+        self,
+        unit: str,
+        seed: int,
+        broken: Sequence[Broken] = (),
+        cold: bool = False,
+        code: Mapping[str, str] = NO_CODE,
+    ) -> None:
         self.unit, self.seed, self._broken, self._cold = unit, seed, tuple(broken), cold
         self._recorder: Recorder | None = None
-        self.about: dict[str, Any] = {}
+        self.about: dict[str, Any] = {"code": dict(code)}
 
     def take_up(self, message: Mapping[str, Any]) -> None:
         """Begin a unit's work. `cold`: no snapshots."""
         broken = [Broken.of(data) for data in message.get("broken", ())]
         self._forget(frozenset(message.get("withdrawn", ())))
         self._begin_unit(
-            str(message["unit"]), int(message["seed"]), broken, bool(message.get("cold"))
-        )
+            str(message["unit"]), int(message["seed"]), broken, bool(message.get("cold")),
+            message.get("code", NO_CODE),
+        )  # fmt: skip
         random.seed(self.seed)
         np.random.seed(self.seed)
         self.pulse.beat(OPEN)
@@ -162,7 +159,19 @@ class Bench:
             facts = dict(environment.fingerprint())
             self._fingerprints[name] = (digest(canonical_json(facts))[:16], facts)
         self.about["fingerprint"] = self._fingerprints[name][0]
+        self._made_by("environment", name)
         return environment
+
+    def policy(self, name: str, **arguments: Any) -> Policy:
+        """The named policy, new; the digest of its source is noted in the unit's result."""
+        with boundary("policy"):
+            policy = registry.policy(name, **arguments)
+        self._made_by("policy", name)
+        return policy
+
+    def _made_by(self, kind: registry.Kind, name: str) -> None:
+        if source := loaded_source(kind, name):
+            self.about["code"][f"{kind} {name}"] = source
 
     def fingerprints(self) -> dict[str, dict[str, str]]:
         """Digest → facts of every environment used so far."""
@@ -195,14 +204,23 @@ class Bench:
     ) -> Rolled:
         """Reach the end of `origin`, let `policy` act, judge. Recorded from the origin on.
 
-        An attempt of this unit that infrastructure broke is carried on by replay. Raises `Trouble`
-        with whoever is at fault, and `Diverged` when the origin is not reached.
+        An attempt of this unit that infrastructure broke is carried on by replay; where it breaks
+        again and again, a control is run instead (`clew.run.control`). Raises `Trouble` with
+        whoever is at fault, and `Diverged` when the origin is not reached.
         """
         environment = self.environment(origin.start.environment)
-        earlier = self._carried_on()
-        recorder = self._record(origin, earlier)
-        sink = Tee(self.pulse, Since(len(origin), recorder))
-        options: dict[str, Any] = {"see": see, "probe": probe, "sink": sink}
+        tries, controls = self._earlier()
+        earlier = max(tries, key=lambda one: len(one[0].trajectory))[0] if tries else None
+        options: dict[str, Any] = {"see": see, "probe": probe}
+        if earlier is not None and (blamed := blame(tries)):
+            if verdict := blamed.verdict(controls):
+                raise Trouble(verdict)
+            there = _joined(origin, earlier)[0]
+            number = sum(one.about["control"] == blamed.actions for one, _ in controls)
+            options["see"] = see | frozenset(policy.sees)
+            self._control(environment, origin, there, blamed, number, until, options)
+        recorder = self._record(origin, earlier, len(tries))
+        options["sink"] = Tee(self.pulse, Since(len(origin), recorder))
         if earlier is None:
             episode = self._at(environment, origin, match, snapshots, options)
             with episode:
@@ -241,11 +259,45 @@ class Bench:
         self.about["attempt"] = recorder.locator.json()
         return Rolled(episode, stop, judgement, len(episode) - since)
 
-    def _record(self, origin: Trajectory, earlier: Loaded | None) -> Recorder:
+    def _control(
+        self,
+        environment: Environment,
+        origin: Trajectory,
+        there: Trajectory,
+        blamed: Blame,
+        number: int,
+        until: Oracle | None,
+        options: dict[str, Any],
+    ) -> NoReturn:
+        """Replay cold up to what is blamed, do something else, look and judge. Always raises, so
+        that the driver counts it: what broke, or that nothing did."""
+        at = len(origin) + blamed.replayed
+        others = other_actions(there.actions()) if at < len(there) else []
+        if at < len(there) and not others:
+            detail = "it broke every time, and the attempt has no other action to try instead"
+            raise Trouble(Cause("environment", BREAKS_ANYWAY, detail))
+        about = {"unit": self.unit, "since": len(origin), "control": blamed.actions}
+        self._recorder = recorder = Recorder(self.writer, about)
+        options["sink"] = Tee(self.pulse, Since(len(origin), recorder))
+        with _cold(environment, there.prefix(at), options) as episode:
+            if at < len(there):
+                action = others[number % len(others)]
+                try:
+                    episode.act(action)
+                except Refused as error:
+                    raise Trouble(Cause("environment", NOT_TAKEN, str(error))) from error
+            episode.look(options["see"], options["probe"])
+            if until is not None or blamed.phase != "act":
+                episode.judge(until)
+        recorder.finish({"control": SURVIVED})
+        detail = f"replay {number} with something else after {blamed.replayed} actions survived"
+        raise Trouble(Cause("environment", SURVIVED, detail))
+
+    def _record(self, origin: Trajectory, earlier: Loaded | None, tries: int) -> Recorder:
         about = {"unit": self.unit, "key": origin.key(), "since": len(origin)}
         if earlier is not None:
             about["carries_on"] = True
-            self.about["carried_on"] = len(self._broken)
+            self.about["carried_on"] = tries
         self._recorder = Recorder(self.writer, about)
         return self._recorder
 
@@ -254,23 +306,11 @@ class Bench:
         recorder = self._recorder
         return recorder.locator.json() if recorder is not None and recorder.begun else None
 
-    def _carried_on(self) -> Loaded | None:
-        """The furthest broken attempt, or None; `Trouble` of the policy if its crash reproduces."""
+    def _earlier(self) -> tuple[list[tuple[Loaded, str]], list[tuple[Loaded, str]]]:
+        """The broken attempts of this unit, and the controls among them, each with its phase."""
         readable = [pair for b in self._broken if (pair := self._broken_off(b))]
-        if not readable:
-            return None
-        furthest = max(len(one.trajectory) for one, _ in readable)
-        there = [(one, phase) for one, phase in readable if len(one.trajectory) == furthest]
-        phases = Counter(phase for _, phase in there)
-        # One that broke in a later phase had survived the earlier one.
-        for phase, what in BLAMED.items():
-            if phases[phase] >= REPRODUCED and (furthest or phase == "policy"):
-                times = f"{phases[phase]} times of {phases[phase]}"
-                detail = f"{what} after {furthest} actions broke the attempt {times}"
-                raise Trouble(Cause("policy", "reproduced_crash", detail))
-            if phases[phase]:
-                break
-        return there[0][0]
+        tries = [(one, phase) for one, phase in readable if "control" not in one.about]
+        return tries, [(one, phase) for one, phase in readable if "control" in one.about]
 
     def _broken_off(self, broken: Broken) -> tuple[Loaded, str] | None:
         """None for an attempt that cannot be read, as after a power cut: others carry on."""
@@ -290,7 +330,16 @@ class AsRecorded:
     def __call__(self, recorded: Moment, reached: Moment) -> Evidence:
         if recorded.probe is None and not list(recorded.seen):
             return Evidence(True, notes={"moment": "nothing was recorded"})
+        if recorded.probe is None:
+            reached = Moment(reached.seen)
         return Exact(NOTHING)(recorded, reached)
+
+
+def _cold(environment: Environment, there: Trajectory, options: dict[str, Any]) -> Episode:
+    """An episode at the end of `there`, replayed; nothing is looked at before the first action."""
+    if not len(there):
+        return begin(environment, there.start, sink=options["sink"])
+    return reconstruct(environment, there, AsRecorded(), **options)
 
 
 def _joined(origin: Trajectory, earlier: Loaded) -> tuple[Trajectory, tuple[Decision, ...]]:
@@ -317,6 +366,8 @@ def serve(bench: Bench, message: Mapping[str, Any]) -> dict[str, Any]:
 
 def _phase(cause: Cause) -> str:
     """What the attempt was doing when an error, which left the worker alive, broke it."""
+    if cause.kind in (SURVIVED, NOT_TAKEN):
+        return cause.kind
     if cause.kind in ("open", "diverged"):
         return "other"
     return "act" if cause.kind == "crash" else "after"

@@ -7,13 +7,15 @@ import os
 import secrets
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
 from clew import environment_install
 from clew.core import Refused
-from clew.registry import manifest
+from clew.registry import Kind, manifest
+from clew.run.code import code_items, short, source
 from clew.run.engine import frozen, place
 from clew.run.executor import Done, Executor, Progress, Stage
 from clew.run.folder import RunFolder, write_private
@@ -28,11 +30,14 @@ class Study(Protocol):
     data: Mapping[str, Any]
 
     def stages(self) -> Sequence[Stage]: ...
-    def environments(self) -> Sequence[str]: ...
-    def policies(self) -> Sequence[str]: ...
+    #: Name → the plan's field that names it.
+    def environments(self) -> Mapping[str, str]: ...
+    def policies(self) -> Mapping[str, str]: ...
     def tables(self, done: Done) -> dict[str, Any]: ...
     def text(self, tables: Mapping[str, Any]) -> str: ...
     def most(self) -> Mapping[str, int]: ...
+    #: Stages every unit of which asks for a new process.
+    def fresh(self) -> Sequence[str]: ...
 
 
 def open_run(study: Study, path: Path) -> tuple[RunFolder, Path]:
@@ -45,11 +50,22 @@ def open_run(study: Study, path: Path) -> tuple[RunFolder, Path]:
 
 
 def must_run_here(study: Study) -> None:
-    """Raise `Refused` for an environment that is not installed or a policy that is not there."""
-    for environment in study.environments():
-        interpreter(environment)
-    for policy in study.policies():
-        manifest("policy", policy)
+    """Raise `Refused` for an environment that is not installed or a policy that is not there,
+    naming the plan's field."""
+    for environment, field in study.environments().items():
+        with _in_field(field):
+            interpreter(environment)
+    for policy, field in study.policies().items():
+        with _in_field(field):
+            manifest("policy", policy)
+
+
+@contextmanager
+def _in_field(field: str) -> Iterator[None]:
+    try:
+        yield
+    except Refused as error:
+        raise Refused(f"the plan's {field!r}: {error}") from None
 
 
 def must_be_trusted(study: Study, folder: RunFolder, trusted: Sequence[str]) -> None:
@@ -73,19 +89,35 @@ def drive(
     progress: Progress,
     quota_bytes: int | None = None,
     here: bool = False,
+    mixed: bool = False,
+    voids_again: bool = False,
 ) -> Done:
     """Run every stage that is not done yet, with workers or, `here`, one unit after another in this
-    process. Raises `Interrupted` after a Ctrl-C."""
-    if folder.header["engine"] != frozen()[0]:
-        progress.note("this clew is not the one that the run was begun with: its engine differs")
+    process; with `voids_again` also units that stayed void. Raises `Interrupted` after a Ctrl-C,
+    and `Refused` before results of other code are added to, unless `mixed`."""
     for finding in folder.damage():
         progress.note(f"{finding}; a unit whose result was there is done again")
     with folder.driving() as driver:
         executor = Executor(
             folder, driver, interpreter, workers=1 if here else workers,
             paths=(str(engine), os.getcwd()), progress=progress, quota_bytes=quota_bytes, here=here,
+            code=code_now(study), mixed=mixed, voids_again=voids_again,
         )  # fmt: skip
         return executor.run(study.stages())
+
+
+def code_now(study: Study) -> dict[str, str]:
+    """The engine's digest and those of the user's own code, as far as they can be told from here:
+    a plug-in for an environment of its own may be another version there, and its results tell."""
+    plug_ins: list[tuple[Kind, str]] = [("environment", name) for name in study.environments()]
+    here = all(interpreter(name) == Path(sys.executable) for _, name in plug_ins)
+    plug_ins += [("policy", name) for name in study.policies()]
+    found = {
+        f"{kind} {name}": source(kind, name)
+        for kind, name in plug_ins
+        if here or not manifest(kind, name).distribution
+    }
+    return {"engine": short(frozen()[0]), **{n: digest for n, digest in found.items() if digest}}
 
 
 def finished(study: Study, folder: RunFolder) -> Done:
@@ -123,18 +155,21 @@ def rerun(
     study: Study, folder: RunFolder, units: Sequence[Unit], *, workers: int, progress: Progress
 ) -> dict[str, Result]:
     """Those units again, cold (no snapshots), beside the run: its log is not touched."""
+    if not units:
+        return {}
     name = f"verify-{secrets.token_hex(4)}"
-    with tempfile.TemporaryDirectory() as temporary:
+    with folder.held(), tempfile.TemporaryDirectory() as temporary:
         _, engine = place(Path(temporary))
         executor = Executor(
             folder, name, interpreter, workers=workers, paths=(str(engine), os.getcwd()),
-            progress=progress, cold=True,
+            progress=progress, cold=True, code=code_now(study),
         )  # fmt: skip
         try:
             return executor.again(units)
         finally:
             for part in ("segments", "blobs"):
-                for file in (folder.path / part).glob(f"{name}-*"):
+                # One that was killed left its own; nobody else writes meanwhile.
+                for file in (folder.path / part).glob("verify-*"):
                     file.unlink()
 
 
@@ -148,18 +183,21 @@ def tables_of(study: Study, folder: RunFolder, done: Done) -> dict[str, Any]:
 def identified(study: Study, folder: RunFolder, done: Done) -> dict[str, Any]:
     """The study's tables and what they were made from."""
     header = folder.header
+    made = [
+        (unit.environment, result.outcome, result.about) for s in done for unit, result in done[s]
+    ]
+    prints = {(name, about["fingerprint"]) for name, _, about in made if "fingerprint" in about}
+    codes: dict[str, set[str]] = {}
+    for _, _, about in made:
+        for name, digest in code_items(about):
+            codes.setdefault(name, set()).add(digest)
     run = {
         "plan_digest": header["plan_digest"], "engine": header["engine"],
-        "fingerprints": folder.fingerprints(), "mixed": mixed(done),
+        "fingerprints": folder.fingerprints(),
+        # More than one fingerprint of one environment, more than one code of one name.
+        "mixed": len(prints) > len({name for name, _ in prints}),
+        "mixed_code": sorted(name for name, digests in codes.items() if len(digests) > 1),
+        "code": {name: sorted(digests) for name, digests in sorted(codes.items())},
+        "after_void": sum(o != "void" and "earlier_voids" in about for _, o, about in made),
     }  # fmt: skip
     return {**study.tables(done), "run": run}
-
-
-def mixed(done: Done) -> bool:
-    """Whether accepted results come from more than one fingerprint of one environment."""
-    seen: dict[str, set[str]] = {}
-    for stage in done:
-        for unit, result in done[stage]:
-            if print_ := result.about.get("fingerprint"):
-                seen.setdefault(unit.environment, set()).add(print_)
-    return any(len(prints) > 1 for prints in seen.values())

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import clew
 from clew.core import Refused, digest
+from clew.run.code import digest_of, listing
 from clew.run.folder import write_private
 
-_SUFFIXES = frozenset({".py", ".json", ".txt", ".xml", ".toml", ".html"})
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -23,13 +23,8 @@ def frozen() -> tuple[str, dict[str, bytes]]:
     root = Path(clew.__file__).parent
     if not root.is_dir():
         raise Refused("clew runs from a zip itself: start runs from an installed clew")
-    files = {
-        f"clew/{path.relative_to(root).as_posix()}": path.read_bytes()
-        for path in sorted(root.rglob("*"))
-        if path.suffix in _SUFFIXES and "__pycache__" not in path.parts
-    }
-    listed = "".join(f"{digest(data)} {name}\n" for name, data in files.items())
-    return digest(listed.encode()), files
+    files = {f"clew/{name}": data for name, data in listing(root).items()}
+    return digest_of(files), files
 
 
 def zipped(files: Mapping[str, bytes]) -> bytes:

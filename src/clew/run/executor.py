@@ -13,8 +13,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from clew.core import Cause, Refused
+from clew.run.code import changed, code_items, made_otherwise, other_code
+from clew.run.control import BREAKS_ANYWAY
 from clew.run.folder import RunFolder
 from clew.run.here import HerePool
+from clew.run.planning import planning
 from clew.run.pool import NEW, Pool, Worker
 from clew.run.units import Result, Unit
 
@@ -27,6 +30,7 @@ RESERVE_BYTES = 128 << 20
 _QUOTA_EVERY_S = 5.0
 #: How often a broken attempt is carried on before the unit stays void.
 RETRIES = 40
+NO_CODE: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,9 @@ class Executor:
         quota_bytes: int | None = None,
         cold: bool = False,
         here: bool = False,
+        code: Mapping[str, str] = NO_CODE,
+        mixed: bool = False,
+        voids_again: bool = False,
     ) -> None:
         self._folder, self._driver, self._interpreter = folder, driver, interpreter
         self._limit, self._paths, self._progress = workers, tuple(paths), progress
@@ -90,6 +97,13 @@ class Executor:
         self._results, self._before = folder.accepted(), dict[str, Result]()
         self._log = True
         self._broken: dict[str, list[Any]] = folder.broken_attempts()
+        self._voids = Counter(r.unit for r in folder.results() if r.outcome == "void")
+        if voids_again:
+            self._forget_voids()
+        self._engine = {name: digest for name, digest in code.items() if name == "engine"}
+        made_by = folder.made_by()
+        self._code, self._mixed = {n: d for made in made_by for n, d in made} | dict(code), mixed
+        self._otherwise, self._told_code = made_otherwise(made_by, code), set[str]()
         self._known_fingerprints = set(folder.fingerprints())
         self._withdrawn = folder.withdrawn()
         self._units: dict[str, Unit] = {}
@@ -105,15 +119,26 @@ class Executor:
                 while True:
                     self._reopened, done = False, Done()
                     for stage in stages:
-                        units = list(stage.units(done))
+                        with planning():
+                            units = list(stage.units(done))
                         self._finish(stage.name, units)
                         if self._reopened:
                             break
                         done.add(stage.name, [(u, self._results[u.digest]) for u in units])
                     else:
+                        if self._otherwise:
+                            self._progress.note(f"{self._otherwise}; nothing was left to do")
                         return done
             finally:
                 self._pool.close()
+
+    def _forget_voids(self) -> None:
+        """Units that stayed void are to be done again, carried on from where they came to. What a
+        replay measured (it diverged) is no accident, and stays."""
+        for digest, result in list(self._results.items()):
+            if result.outcome == "void" and not (result.cause and result.cause.kind == "diverged"):
+                del self._results[digest]
+                self._broken.setdefault(digest, []).extend(result.about.get("broken", ()))
 
     def again(self, units: Sequence[Unit]) -> dict[str, Result]:
         """New results of units that have one already; the log is not touched."""
@@ -129,6 +154,8 @@ class Executor:
         self._units = {u.digest: u for u in units}
         todo = _Queue(u for u in self._units.values() if u.digest not in self._results)
         self._progress.stage(name, len(self._units), len(self._units) - len(todo))
+        if len(todo) and self._log:
+            self._keep_code()
         while (len(todo) and not self._reopened) or self._in_hand():
             if self._stopping:
                 self._announce_stop()
@@ -167,7 +194,10 @@ class Executor:
     def _give(self, worker: Worker, unit: Unit) -> None:
         inputs = [(self._results.get(d) or self._before[d]).json() for d in unit.inputs]
         broken = list(self._broken.get(unit.digest, ()))
-        more = {"broken": broken, "cold": self._cold, "withdrawn": sorted(self._withdrawn)}
+        more = {
+            "broken": broken, "cold": self._cold, "withdrawn": sorted(self._withdrawn),
+            "code": self._engine,
+        }  # fmt: skip
         self._pool.give(worker, unit, unit.message(inputs, **more))
 
     def _start(self, environment: str) -> Worker:
@@ -198,6 +228,8 @@ class Executor:
         elif reply:
             unit, worker.unit = worker.unit, None
             assert unit is not None
+            if (seconds := worker.first_s()) is not None:
+                reply["result"]["about"]["first_s"] = round(seconds, 6)
             self._answered(unit, reply, todo)
             if unit.fresh:
                 self._discard(worker)
@@ -208,10 +240,14 @@ class Executor:
                 self._known_fingerprints.add(name)
                 self._append({"type": "fingerprint", "digest": name, "facts": facts})
         for snapshot in reply.get("withdrawn", ()):
+            if self._log and snapshot not in self._folder.withdrawn():
+                self._append({"type": "withdrawn", "snapshot": snapshot})
             self._withdraw(snapshot, todo)
         result = Result.of(reply["result"])
-        if result.cause is not None and self._log:
-            _must_go_on(unit, result.cause)
+        if self._log:
+            if result.cause is not None:
+                _must_go_on(unit, result.cause)
+            self._keep_code(result)
         if result.about.get("snapshot") in self._withdrawn:
             todo.add(unit)
         elif not _worth_another(result.cause):
@@ -226,15 +262,37 @@ class Executor:
         if self._log:
             self._folder.log.append(record)
 
+    def _keep_code(self, result: Result | None = None) -> None:
+        """Refuse to add to results what other code makes, or say it once where mixing was asked."""
+        what, self._otherwise = self._otherwise, ""
+        if result is not None:
+            made = code_items(result.about)
+            if found := changed(self._code, dict(made)):
+                differs = ", ".join(f"{n} {then} -> {new}" for n, (then, new) in found.items())
+                what = f"code changed while it ran: {differs}"
+                what = "" if what in self._told_code else what
+                self._told_code.add(what)
+            self._code |= dict(made)
+        if what and not self._mixed:
+            raise other_code(what, self._folder.path)
+        if what:
+            self._progress.note(f"{what}; going on, mixed")
+
     def _accept(self, result: Result) -> None:
+        broken, more = self._broken.pop(result.unit, []), dict[str, Any]()
+        if earlier := self._voids[result.unit]:
+            more["earlier_voids"] = earlier
+        if result.outcome == "void" and broken:
+            more["broken"] = [{**each, "phase": "other"} for each in broken]
+        if more:
+            about = {**result.about, **more}
+            result = Result(result.unit, result.outcome, result.values, result.cause, about)
         self._append(result.json())
         self._results[result.unit] = result
-        self._broken.pop(result.unit, None)
         self._progress.accepted(result)
 
     def _withdraw(self, snapshot: str, todo: _Queue) -> None:
         """A snapshot failed its audit: what used it is done again."""
-        self._append({"type": "withdrawn", "snapshot": snapshot})
         self._withdrawn.add(snapshot)
         self._progress.note(f"snapshot {snapshot} failed its audit; what used it is done again")
         for digest, result in list(self._results.items()):
@@ -251,8 +309,10 @@ class Executor:
                 entry = {"locator": attempt.locator.json(), "phase": phase}
                 self._broken.setdefault(unit.digest, []).append(entry)
         self._progress.note(f"{cause.kind}: {cause.detail}")
+        for snapshot in self._folder.withdrawn() - self._withdrawn:
+            self._withdraw(snapshot, todo)  # its worker did not live to answer
         if not self._again(unit, todo):
-            self._accept(Result(unit.digest, "void", {}, cause))
+            self._accept(Result(unit.digest, "void", {}, cause, {"code": self._engine}))
 
     def _again(self, unit: Unit, todo: _Queue) -> bool:
         self._tries[unit.digest] += 1
@@ -323,10 +383,11 @@ def _must_go_on(unit: Unit, cause: Cause) -> None:
 
 
 def _worth_another(cause: Cause | None) -> bool:
-    """Infrastructure broke it: it is carried on. A replay that diverged is a measurement."""
-    return (
-        cause is not None and cause.party in ("environment", "judge") and cause.kind != "diverged"
-    )
+    """Infrastructure broke it: it is carried on. A replay that diverged is a measurement, and where
+    controls broke as well, another try would too."""
+    if cause is None or cause.party not in ("environment", "judge"):
+        return False
+    return cause.kind not in ("diverged", BREAKS_ANYWAY)
 
 
 class _Queue:

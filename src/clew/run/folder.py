@@ -8,6 +8,7 @@ import os
 import secrets
 import socket
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,12 +16,16 @@ from typing import Any
 
 from clew.core import Refused
 from clew.core.canonical import canonical_json, digest, plain
+from clew.run.code import Code, code_items
+from clew.run.planning import planning
+from clew.run.records import flaw
 from clew.run.units import Result, accepted
 from clew.store import Attempt, Finding, Log, Reader, attempts, lock
 
 SCHEMA = 1
 #: The file that marks a folder which was taken out of a pack.
 FROM_PACK = "from-a-pack"
+LOCK = "driver.lock"
 
 
 class RunFolder:
@@ -30,7 +35,10 @@ class RunFolder:
         self.path = path.resolve()
         self.header = _header(self.path)
         self.log = Log(self.path / "log.jsonl")
-        self._records: list[dict[str, Any]] = []
+        self._results: list[Result] = []
+        self._notes: list[dict[str, Any]] = []
+        self._damage: list[Finding] = []
+        self._made_by: Counter[Code] = Counter()
         self._read_to = 0
 
     @classmethod
@@ -43,23 +51,20 @@ class RunFolder:
             "schema": SCHEMA, "study": study, "plan": plain(plan, "plan"),
             "plan_digest": _digest(plan), "engine": engine,
         }  # fmt: skip
-        if (path / "run.json").exists():
-            folder = cls(path)
-            if differs := folder._differs(header):
-                if folder._has_results():
-                    raise Refused(differs)
-                with folder.held():  # a plan that was mended before it gave anything
-                    write_private(path / "run.json", json.dumps(header, indent=1, sort_keys=True))
+        if not (path / "run.json").exists():
+            _must_be_free(path)
+        elif not cls(path)._differs(header):
             return cls(path)
-        try:
-            path.mkdir(parents=True, exist_ok=True, mode=0o700)
-            # A start that was killed leaves half a header.
-            others = [e for e in path.iterdir() if not e.name.startswith("run.json.")]
-        except OSError as error:
-            raise Refused(f"{path} cannot be a run's folder: {error.strerror}") from None
-        if others:
-            raise Refused(f"{path} is not empty and holds no run: choose another folder")
-        write_private(path / "run.json", json.dumps(header, indent=1, sort_keys=True))
+        with _held(path):  # whoever comes second finds what the first has written
+            if (path / "run.json").exists():
+                folder = cls(path)
+                differs = folder._differs(header)
+                if differs and folder._has_results():
+                    raise Refused(differs)
+                if not differs:
+                    return folder
+            # A new run, or a plan that was mended before it gave anything.
+            write_private(path / "run.json", json.dumps(header, indent=1, sort_keys=True))
         return cls(path)
 
     def _differs(self, header: Mapping[str, Any]) -> str:
@@ -78,13 +83,15 @@ class RunFolder:
         )
 
     def _has_results(self) -> bool:
-        return bool(self.damage()) or any(r["type"] == "result" for r in self.records())
+        return bool(self.damage() or self._results)
 
     @contextmanager
     def driving(self) -> Iterator[str]:
         """Hold the lock; note in the log which driver works, and that it ended (if it did: after
         an interruption the next driver looks for attempts that this one left unfinished)."""
         with self.held():
+            if _header(self.path) != self.header:
+                raise Refused(f"{self.path} was taken for another plan meanwhile: choose another")
             name = f"{int(time.time()):x}-{secrets.token_hex(4)}"
             record = {"driver": name, "host": socket.gethostname(), "at": time.time()}
             self.log.append({"type": "begun", **record})
@@ -108,58 +115,71 @@ class RunFolder:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Hold the lock without driving: nobody writes meanwhile."""
-        try:
-            taken = lock(self.path / "driver.lock")
-        except OSError as error:
-            raise Refused(f"{self.path} cannot be locked: {error.strerror}") from None
-        with taken:
+        with _held(self.path):
             yield
 
     def damage(self) -> list[Finding]:
         """The damaged lines of the log; a torn end is no damage: that line was never accepted."""
-        log = Log(self.log.path)
-        log.read()
-        return [finding for finding in log.damage if finding.kind != "torn"]
+        self._read_on()
+        return list(self._damage)
 
-    def records(self) -> list[dict[str, Any]]:
-        """Every record of the log so far; what other drivers appended is read too."""
-        self._records += [record for _, record in self.log.read(self._read_to)]
-        self._read_to = self.log.end
-        return self._records
+    def results(self) -> list[Result]:
+        """Every result of the log so far, in its order, accepted or not. After a power cut the log
+        may name attempts that never reached the disk: those results do not count."""
+        self._read_on()
+        return list(self._results)
 
     def accepted(self) -> dict[str, Result]:
-        """Unit digest → accepted result. After a power cut the log may name attempts that never
-        reached the disk: those results do not count."""
-        held: dict[str, int] = {}
-        return {
-            unit: result
-            for unit, result in accepted(self.records()).items()
-            if self._is_stored(result, held)
-        }
+        """Unit digest → accepted result."""
+        return accepted(self.results(), self.withdrawn())
 
-    def _is_stored(self, result: Result, held: dict[str, int]) -> bool:
-        attempt = result.about.get("attempt")
+    def _read_on(self) -> None:
+        """Read what was appended to the log, by other drivers too, since it was read last."""
+        sizes: dict[str, int] = {}
+        with planning():
+            for offset, body, record in self.log.lines(self._read_to):
+                if wrong := flaw(record):
+                    self._damage.append(Finding(str(self.log.path), offset, "damaged", wrong))
+                elif record["type"] != "result":
+                    self._notes.append(record)
+                elif self._is_stored(record["about"].get("attempt"), sizes):
+                    self._results.append(Result.of(record, body))
+                    if record["outcome"] != "void":
+                        self._made_by[code_items(record["about"])] += 1
+        self._damage += [found for found in self.log.damage if found.kind != "torn"]
+        self._read_to = self.log.end
+
+    def _is_stored(self, attempt: Mapping[str, Any] | None, sizes: dict[str, int]) -> bool:
         if attempt is None:
             return True
         segment = attempt["segment"]
-        if segment not in held:
+        if segment not in sizes:
             file = self.path / "segments" / f"{segment}.jsonl"
-            held[segment] = file.stat().st_size if file.exists() else 0
-        return bool(attempt["end"] <= held[segment])
+            sizes[segment] = file.stat().st_size if file.exists() else 0
+        return bool(attempt["end"] <= sizes[segment])
+
+    def _noted(self, kind: str) -> list[dict[str, Any]]:
+        self._read_on()
+        return [note for note in self._notes if note["type"] == kind]
 
     def withdrawn(self) -> set[str]:
         """The snapshots that failed an audit."""
-        return {r["snapshot"] for r in self.records() if r["type"] == "withdrawn"}
+        return {note["snapshot"] for note in self._noted("withdrawn")}
+
+    def made_by(self) -> Counter[Code]:
+        """How many scored results each code made, as far as they say."""
+        self._read_on()
+        return self._made_by
 
     def fingerprints(self) -> dict[str, dict[str, str]]:
         """Digest → facts of every fingerprint in this run."""
-        return {r["digest"]: r["facts"] for r in self.records() if r["type"] == "fingerprint"}
+        return {note["digest"]: note["facts"] for note in self._noted("fingerprint")}
 
     def broken_attempts(self) -> dict[str, list[dict[str, Any]]]:
         """Unit → its attempts that a driver left unfinished when it was killed."""
-        records = self.records()
-        ended = {r["driver"] for r in records if r["type"] == "ended"}
-        killed = [r["driver"] for r in records if r["type"] == "begun" and r["driver"] not in ended]
+        ended = {note["driver"] for note in self._noted("ended")}
+        begun = [note["driver"] for note in self._noted("begun")]
+        killed = [driver for driver in begun if driver not in ended]
         found: dict[str, list[dict[str, Any]]] = {}
         for driver in killed:
             for file in sorted((self.path / "segments").glob(f"{driver}-*.jsonl")):
@@ -173,6 +193,28 @@ class RunFolder:
         if not (self.path / "segments" / f"{segment}.jsonl").exists():
             return []
         return [a for a in attempts(Reader(self.path), segment) if a.finish is None]
+
+
+def _must_be_free(path: Path) -> None:
+    """Make the folder, which may hold what a start that was killed leaves. `Refused` otherwise."""
+    try:
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        names = [entry.name for entry in path.iterdir()]
+    except OSError as error:
+        raise Refused(f"{path} cannot be a run's folder: {error.strerror}") from None
+    others = [name for name in names if not name.startswith("run.json.") and name != LOCK]
+    if others and "run.json" not in names:
+        raise Refused(f"{path} is not empty and holds no run: choose another folder")
+
+
+@contextmanager
+def _held(path: Path) -> Iterator[None]:
+    try:
+        taken = lock(path / LOCK)
+    except OSError as error:
+        raise Refused(f"{path} cannot be locked: {error.strerror}") from None
+    with taken:
+        yield
 
 
 def differences(old: Any, new: Any, where: str = "") -> list[str]:
@@ -193,7 +235,7 @@ def _header(path: Path) -> dict[str, Any]:
         raise Refused(f"{path} holds no run: there is no run.json in it") from None
     except OSError as error:
         raise Refused(f"{file} cannot be read: {error.strerror}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Refused(f"{file} is damaged: {error}; restore it from a copy") from None
     schema = header.get("schema") if isinstance(header, dict) else None
     if schema is not None and schema != SCHEMA:

@@ -39,7 +39,7 @@ class _Here(Worker):
         from clew.run.bench import Bench
 
         self.segment, self.environment = segment, environment
-        self.unit, self.affinity = None, NEW
+        self.unit, self.affinity, self._started = None, NEW, None
         self.pulse = Pulse(new_pulse_fd())
         self._bench = Bench(folder, segment, self.pulse)
         self._reply: dict[str, Any] = {}

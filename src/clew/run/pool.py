@@ -10,6 +10,7 @@ import selectors
 import socket
 import subprocess
 import sys
+import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -48,6 +49,7 @@ class Worker:
         self.segment, self.environment = segment, environment
         self.unit: Unit | None = None
         self.affinity = NEW
+        self._started: float | None = time.monotonic()
         self._received = bytearray()
         self._unsent = b""
         self._tail: deque[bytes] = deque(maxlen=16)
@@ -86,6 +88,11 @@ class Worker:
         self.unit, self.affinity = unit, unit.affinity
         self._unsent = _line(message)
         self.send_on()
+
+    def first_s(self) -> float | None:
+        """Seconds from its start until now, when asked for the first time; then None."""
+        started, self._started = self._started, None
+        return None if started is None else time.monotonic() - started
 
     def send_on(self) -> bool:
         """Send of the unit what the socket takes now; True when nothing is left to send."""

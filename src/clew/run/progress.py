@@ -13,6 +13,11 @@ from clew.run.units import Result
 _PLAIN_S, _LIVE_S = 10.0, 0.2
 
 
+def units(count: int) -> str:
+    """`1 unit`, `3 units`."""
+    return f"{count} unit{'' if count == 1 else 's'}"
+
+
 class Lines:
     """Tells how a stage goes: done of total, outcomes, units per second, time left."""
 
@@ -31,7 +36,7 @@ class Lines:
         self._began = self._told = time.monotonic()
         if not self._live:
             known = f", {done} already done" if done else ""
-            self._write(f"{name}: {total} units{known}\n")
+            self._write(f"{name}: {units(total)}{known}\n")
 
     def accepted(self, result: Result) -> None:
         self._done += 1

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from clew.core import Refused
+from clew.run.code import changed, code_items
 from clew.run.drive import Study, finished, identified, must_be_trusted, rerun
 from clew.run.executor import Done, Progress
 from clew.run.folder import FROM_PACK, RunFolder, differences
@@ -49,7 +50,8 @@ def verify(
         study = study_of(folder)
         must_be_trusted(study, folder, trusted)
         # A torn end is a write that a kill cut off: nothing that was accepted stands there.
-        findings = [f"store: {found}" for found in check(place) if found.kind != "torn"]
+        damage = dict.fromkeys([*check(folder.path), *folder.damage()])
+        findings = [f"store: {found}" for found in damage if found.kind != "torn"]
         findings += _accepted_twice(folder)
         try:
             done = finished(study, folder)
@@ -80,14 +82,12 @@ def _unpacked(path: Path) -> Iterator[Path]:
 def _accepted_twice(folder: RunFolder) -> list[str]:
     """Units with two scored results: no run writes a second one unless the first was withdrawn."""
     withdrawn, seen, found = folder.withdrawn(), set[str](), []
-    for record in folder.records():
-        if record["type"] != "result" or record["outcome"] == "void":
+    for result in folder.results():
+        if result.outcome == "void" or result.about.get("snapshot") in withdrawn:
             continue
-        if record["about"].get("snapshot") in withdrawn:
-            continue
-        if record["unit"] in seen:
-            found.append(f"results: unit {record['unit']} has more than one scored result")
-        seen.add(record["unit"])
+        if result.unit in seen:
+            found.append(f"results: unit {result.unit} has more than one scored result")
+        seen.add(result.unit)
     return found
 
 
@@ -97,7 +97,7 @@ def _tables_differ(study: Study, folder: RunFolder, done: Done) -> list[str]:
         return ["tables: there is no tables.json; run: clew report on the run's folder"]
     try:
         written = json.loads(file.read_text("utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return [f"tables: tables.json is damaged: {error}"]
     computed = json.loads(json.dumps(identified(study, folder, done)))
     return [
@@ -135,7 +135,9 @@ def _differs(unit: Unit, was: Result, again: dict[str, Result]) -> str:
         return f"unit {unit.digest} could not be run again: {detail}"
     if (now.outcome, now.values) == (was.outcome, was.values):
         return ""
-    if now.about.get("fingerprint") != was.about.get("fingerprint"):
+    if differs := changed(dict(code_items(was.about)), dict(code_items(now.about))):
+        where = f"by other code ({', '.join(differs)})"
+    elif now.about.get("fingerprint") != was.about.get("fingerprint"):
         where = "on another fingerprint"
     else:
         where = "on the same fingerprint"

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
-from clew.core import Brief, Budget, Decision, Environment, Policy, Start
-from clew.replay import begin
+from clew.core import Action, Actor, Brief, Decision, Environment, Observation, Policy, Start
+from clew.core.actions import KINDS
+from clew.replay import Episode, begin
+from clew.testing.promise import promise
 
 
 class PolicyConformance:
-    """Inherit, name the policy, an environment, a start and a brief; pytest runs the rest."""
+    """Inherit, name the policy, an environment, a start and a brief; pytest runs the rest.
 
+    Actors that are compared are shown the same moments of one session, so that a world on a real
+    clock does no harm.
+    """
+
+    #: At most so many decisions are compared.
     steps = 20
 
     def policy(self) -> Policy:
@@ -29,30 +38,66 @@ class PolicyConformance:
         """What it is told."""
         raise NotImplementedError("conformance: say what it is told")
 
+    @promise
     def test_equal_briefs_and_moments_give_equal_decisions(self) -> None:
-        assert self._actions(0) == self._actions(0), "a fresh actor decides otherwise"
+        """Two fresh actors that are told and shown the same decide the same."""
+        with self._begun(self.policy()) as (episode, brief):
+            seen, decided = self._attempt(episode, self.policy().begin(brief))
+            again = _decided(self.policy().begin(brief), seen)
+        assert again == decided, "a fresh actor decides otherwise"
 
+    @promise
     def test_an_actor_holds_all_memory(self) -> None:
+        """What one actor saw and was told changes no other actor of the same policy."""
         policy = self.policy()
-        first = self._actions(0, policy)
-        self._actions(1, policy)
-        assert self._actions(0, policy) == first, "the policy remembers another actor's attempt"
+        with self._begun(policy) as (episode, brief):
+            seen, decided = self._attempt(episode, policy.begin(brief))
+            _decided(policy.begin(replace(brief, seed=brief.seed + 1)), seen)
+            again = _decided(policy.begin(brief), seen)
+        assert again == decided, "the policy remembers another actor's attempt"
 
+    @promise
     def test_decisions_are_decisions(self) -> None:
-        environment = self.environment()
-        start = self.start(environment)
+        """`decide` returns a `Decision` whose actions are actions."""
         policy = self.policy()
-        with begin(environment, start, see=policy.sees) as episode:
-            decision = policy.begin(self.brief(start)).decide(episode.now.seen)
-        environment.close()
-        assert isinstance(decision, Decision), "decide must return a Decision"
+        with self._begun(policy) as (episode, brief):
+            decision = _decision(policy.begin(brief), episode.now.seen)
+        for action in decision.actions:
+            assert type(action) in KINDS.values(), (
+                f"decide chose {action!r}, which is not an action"
+            )
 
-    def _actions(self, seed: int, policy: Policy | None = None) -> tuple[object, ...]:
+    @contextmanager
+    def _begun(self, policy: Policy) -> Iterator[tuple[Episode, Brief]]:
         environment = self.environment()
-        start = self.start(environment)
-        with begin(environment, start) as episode:
-            told = replace(self.brief(start), seed=seed)
-            episode.rollout(policy or self.policy(), told, Budget(actions=self.steps))
-            actions = episode.trajectory.actions()
-        environment.close()
-        return actions
+        try:
+            start = self.start(environment)
+            with begin(environment, start, see=frozenset(policy.sees)) as episode:
+                yield episode, self.brief(start)
+        finally:
+            environment.close()
+
+    def _attempt(
+        self, episode: Episode, actor: Actor
+    ) -> tuple[list[Observation], list[tuple[Action, ...]]]:
+        """The moments that an actor was shown, and the actions that it decided on each."""
+        shown, decided = [], []
+        for _ in range(self.steps):
+            shown.append(episode.now.seen)
+            decision = _decision(actor, shown[-1])
+            decided.append(decision.actions)
+            for action in decision.actions:
+                episode.act(action)
+            if decision.stop or episode.now.seen.ended:
+                break
+        return shown, decided
+
+
+def _decided(actor: Actor, seen: list[Observation]) -> list[tuple[Action, ...]]:
+    return [_decision(actor, moment).actions for moment in seen]
+
+
+def _decision(actor: Actor, seen: Observation) -> Decision:
+    decision = actor.decide(seen)
+    assert isinstance(decision, Decision), "decide must return a Decision"
+    return decision

@@ -43,11 +43,11 @@ class RoboRecover:
     def __init__(self, plan: Plan, data: Mapping[str, Any]) -> None:
         self.plan, self.data = plan, data
 
-    def environments(self) -> Sequence[str]:
-        return (self.plan.environment,)
+    def environments(self) -> Mapping[str, str]:
+        return {self.plan.environment: "environment"}
 
-    def policies(self) -> Sequence[str]:
-        return [policy.policy for policy in self.plan.policies]
+    def policies(self) -> Mapping[str, str]:
+        return {p.policy: f"policies[{i}].policy" for i, p in enumerate(self.plan.policies)}
 
     def tables(self, done: Done) -> dict[str, Any]:
         """Every table as plain data."""
@@ -76,6 +76,9 @@ class RoboRecover:
             "validation": rollouts * plan.validation.replays,
             "evaluation": rollouts * len(plan.policies) * plan.evaluation.trials,
         }
+
+    def fresh(self) -> Sequence[str]:
+        return ("validation",)
 
     def stages(self) -> Sequence[Stage]:
         return (

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from clew.report.numbers import counted
+
 #: Fewer scenarios than this make percentile intervals too short (docs/statistics.md).
 FEW = 20
 
@@ -25,7 +27,7 @@ def text(tables: Mapping[str, Any]) -> str:
     if tables["voids"]:
         rows = [[v["stage"], v["party"], v["kind"], str(v["units"])] for v in tables["voids"]]
         parts.append(grid(["voids in", "party", "cause", "units"], rows))
-    return "\n\n".join(part for part in parts if part)
+    return _harmless("\n\n".join(part for part in parts if part))
 
 
 def _notes(tables: Mapping[str, Any]) -> list[str]:
@@ -45,6 +47,20 @@ def _notes(tables: Mapping[str, Any]) -> list[str]:
         )
     if not tables["frames"]:
         found.append("frames are off: validation compared states, no pixels")
+    return found + _mixes(tables.get("run", {}))
+
+
+def _mixes(run: Mapping[str, Any]) -> list[str]:
+    """What the results were made by, where that was not one thing."""
+    found = []
+    if run.get("mixed"):
+        found.append("this run mixes fingerprints: versions or machines differ between its results")
+    for name in run.get("mixed_code", ()):
+        digests = " and ".join(run["code"][name])
+        found.append(f"this run mixes code: its results were made by {name} {digests}")
+    if run.get("after_void"):
+        results = counted(run["after_void"], "result")
+        found.append(f"{results} came from a later try, after the unit had stayed void")
     return found
 
 
@@ -60,7 +76,8 @@ def _funnel(rows: Sequence[Mapping[str, Any]]) -> str:
 def _rates(title: str, table: Mapping[str, Any], statistics: Mapping[str, Any]) -> str:
     if not table["scenarios"]:
         return (
-            f"{title}: {table['too_few']} scenarios, from fewer than two episodes: too few to rate"
+            f"{title}: {counted(table['too_few'], 'scenario')}, from fewer than two episodes:"
+            " too few to rate"
         )
     rows = [
         [r["policy"], _percent(r), _interval(r), f"{r['passed']}/{r['scheduled']}", str(r["void"]),
@@ -78,8 +95,8 @@ def _rates(title: str, table: Mapping[str, Any], statistics: Mapping[str, Any]) 
         "void = 0 / out / 1",
     ]
     note = (
-        f"{table['scenarios']} scenarios of {table['episodes']} episodes; {statistics['method']}, {statistics['draws']} draws,"
-        f" seed {statistics['seed']}; voids count as failed; W: Wilson over scenarios"
+        f"{counted(table['scenarios'], 'scenario')} of {counted(table['episodes'], 'episode')};"
+        f" {statistics['method']}, {counted(statistics['draws'], 'draw')}, seed {statistics['seed']}; voids count as failed; W: Wilson over scenarios"
     )
     return grid(head, rows) + "\n" + note
 
@@ -95,6 +112,11 @@ def _contrasts(table: Mapping[str, Any]) -> str:
     ]  # fmt: skip
     head = ["paired contrast, recovery", "difference", "interval", "smallest detectable"]
     return grid(head, rows) + "\nunadjusted for multiple comparisons"
+
+
+def _harmless(text: str) -> str:
+    """Names come from a plan: what could move a terminal's cursor or colour is shown as a sign."""
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def _percent(row: Mapping[str, Any]) -> str:
@@ -116,7 +138,8 @@ def _share(value: float | None) -> str:
 
 def grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A plain table: the first column flush left, the others too, widths as needed."""
-    lines = [list(head), *map(list, rows)]
+    lines = [[_harmless(cell).replace("\n", "\N{REPLACEMENT CHARACTER}") for cell in line]
+             for line in (head, *rows)]  # fmt: skip
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
     drawn = ["  ".join(c.ljust(w) for c, w in zip(line, widths)).rstrip() for line in lines]
     return "\n".join([drawn[0], "─" * max(map(len, drawn)), *drawn[1:]])

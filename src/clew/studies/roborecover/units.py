@@ -16,8 +16,9 @@ from clew.core import (
     Policy,
     Refused,
     Session,
+    Start,
     Trajectory,
-    boundary,
+    nearest,
 )
 from clew.match import compare, preset
 from clew.replay import Episode, own_oracle, reconstruct
@@ -32,7 +33,7 @@ def rollout(bench: Bench, arguments: Mapping[str, Any], inputs: Sequence[Any]) -
     """One attempt from an initial state; a failed one is searched for its recovery point."""
     environment = _described(bench, arguments["environment"])
     task = arguments["task"]
-    start = environment.start(task, arguments["seed"], **arguments["options"])
+    start = _start(environment, task, arguments)
     scores: list[float] = []
 
     def until(session: Session) -> Judgement:
@@ -41,7 +42,7 @@ def rollout(bench: Bench, arguments: Mapping[str, Any], inputs: Sequence[Any]) -
         return judgement
 
     rolled = bench.attempt(
-        Trajectory(start), policy_of(arguments["policy"]), _brief(environment, task, bench.seed),
+        Trajectory(start), policy_of(bench, arguments["policy"]), _brief(environment, task, bench.seed),
         _budget(environment, task),
         match=preset("state"), until=until, probe=arguments["point"] is not None,
     )  # fmt: skip
@@ -96,7 +97,7 @@ def trial(bench: Bench, arguments: Mapping[str, Any], inputs: Sequence[Any]) -> 
     environment = _described(bench, origin.start.environment)
     task = origin.start.task
     rolled = bench.attempt(
-        origin, policy_of(arguments["policy"]), _brief(environment, task, bench.seed),
+        origin, policy_of(bench, arguments["policy"]), _brief(environment, task, bench.seed),
         _budget(environment, task), match=preset("state"), until=own_oracle,
     )  # fmt: skip
     return {
@@ -105,10 +106,12 @@ def trial(bench: Bench, arguments: Mapping[str, Any], inputs: Sequence[Any]) -> 
     }  # fmt: skip
 
 
-def policy_of(spec: Mapping[str, Any]) -> Policy:
+def policy_of(bench: Bench, spec: Mapping[str, Any]) -> Policy:
     """The policy that a plan's entry describes, wrapped in noise where it says so."""
-    with boundary("policy"):
-        policy = registry.policy(spec["policy"], **spec["arguments"])
+    try:
+        policy = bench.policy(spec["policy"], **spec["arguments"])
+    except Refused as error:
+        raise Refused(f"the plan's 'policies': {error}") from error
     for part in ("begin", "sees"):
         if not hasattr(policy, part):
             raise Refused(
@@ -131,6 +134,19 @@ def _described(bench: Bench, name: str) -> Described:
     if not isinstance(environment, Described):
         raise Refused(f"environment {name!r} does not list its tasks: it cannot be studied")
     return environment
+
+
+def _start(environment: Described, task: str, arguments: Mapping[str, Any]) -> Start:
+    """The start that a plan's fields describe; what it refuses names the field."""
+    if task not in environment.tasks():
+        raise Refused(
+            f"the plan's 'tasks' has {task!r}, and environment {arguments['environment']!r} has no"
+            f" such task; {nearest(task, environment.tasks())}"
+        )
+    try:
+        return environment.start(task, arguments["seed"], **arguments["options"])
+    except Refused as error:
+        raise Refused(f"the plan's 'options' with task {task!r}: {error}") from error
 
 
 def _budget(environment: Described, task: str) -> Budget:

@@ -6,6 +6,8 @@ Options of the start (all default to none):
     arm_ms           actions within this time (real clock) after the last one are ignored
     crash_on         an action of this value kills the process, always
     crash            probability per action that the process is killed, at random
+    dies_at_step     the act of this number (the first is 1) kills the process, whatever it is
+    blind            looking at the state without acting kills the process
     crash_as         "exit" (SIGKILL, default) or "raise" (a Python error)
     hang_on, hang    the same two, but it hangs
     leak             opening a session leaves a child process in a session of its own
@@ -39,8 +41,8 @@ from clew.core import (
 )
 
 OPTIONS = frozenset(
-    {"clock", "drop", "delay", "arm_ms", "crash_on", "crash", "crash_as", "hang_on", "hang",
-     "leak", "prints", "omit"}
+    {"clock", "drop", "delay", "arm_ms", "crash_on", "crash", "dies_at_step", "blind", "crash_as",
+     "hang_on", "hang", "leak", "prints", "omit"}
 )  # fmt: skip
 
 
@@ -94,17 +96,19 @@ class UnreliableSession:
             subprocess.Popen(["sleep", "600"], start_new_session=True)
 
     def observe(self, see: Channels) -> Seen:
-        for channel in see:
-            if channel != "vector":
-                raise Refused(
-                    f"unreliable has no channel {channel!r}; {nearest(channel, ['vector'])}"
-                )
+        if see and self._options.get("blind"):
+            self._crash("at a look")
+        return self._seen(see)
+
+    def _seen(self, see: Channels) -> Seen:
+        _check_channels(see)
         values = np.array([self._number, self._target], dtype=np.float64)
         return Seen({"vector": values} if see else {})
 
     def act(self, action: Action, see: Channels) -> Seen:
         if not isinstance(action, Control) or action.dtype != "int64" or len(action.values) != 1:
             raise Refused(f"unreliable takes a control vector of one int64, not {action}")
+        _check_channels(see)
         value = int(action.values[0])
         if self._options.get("prints"):
             print(f"act {value}", flush=True)
@@ -122,16 +126,20 @@ class UnreliableSession:
                 self._late = value
             else:
                 self._number += value
-        return self.observe(see)
+        return self._seen(see)
 
     def _break(self, value: int) -> None:
-        if value == self._options.get("crash_on") or self._lucky("crash"):
-            if self._options.get("crash_as") == "raise":
-                raise RuntimeError(f"the simulator broke at act {self._acts}")
-            os.kill(os.getpid(), signal.SIGKILL)
+        dies = self._acts + 1 == self._options.get("dies_at_step")
+        if dies or value == self._options.get("crash_on") or self._lucky("crash"):
+            self._crash(f"at act {self._acts}")
         if value == self._options.get("hang_on") or self._lucky("hang"):
             while True:
                 time.sleep(3600)
+
+    def _crash(self, where: str) -> None:
+        if self._options.get("crash_as") == "raise":
+            raise RuntimeError(f"the simulator broke {where}")
+        os.kill(os.getpid(), signal.SIGKILL)
 
     def _option(self, name: str) -> float:
         return float(self._options.get(name, 0.0))
@@ -160,3 +168,9 @@ class UnreliableSession:
 
     def close(self) -> None:
         return None
+
+
+def _check_channels(see: Channels) -> None:
+    for channel in see:
+        if channel != "vector":
+            raise Refused(f"unreliable has no channel {channel!r}; {nearest(channel, ['vector'])}")
