@@ -19,11 +19,14 @@ from clew.core import (
     Evidence,
     Moment,
     Refused,
+    Seen,
+    Start,
     Step,
     Trajectory,
     Trouble,
+    Wait,
 )
-from clew.match import preset
+from clew.match import Exact, preset
 from clew.replay import Snapshots, begin, certify, own_oracle, reconstruct, resume, value
 from clew.stats import wilson
 from clew.testing.unreliable import Coin, Unreliable
@@ -571,3 +574,52 @@ def test_steps_of_a_replay_are_nobodys_decision():
     with reconstruct(World(), replace(trajectory, steps=chosen), STATE) as episode:
         assert [step.decision for step in episode.trajectory.steps] == [-1, -1]
         assert isinstance(episode.trajectory.steps[0], Step)
+
+
+class Expecting:
+    """A session that notes what it was told to expect before each act."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[object, float]] = []
+        self.at = 0
+
+    def observe(self, see):
+        return Seen(dict.fromkeys(see, self.at))
+
+    def expect(self, seen, pace):
+        self.told.append((seen["text"], pace))
+
+    def act(self, action, see):
+        self.at += 1
+        return self.observe(see)
+
+    def close(self):
+        pass
+
+
+class Clocked:
+    """An environment of `Expecting` sessions."""
+
+    def __init__(self) -> None:
+        self.session = Expecting()
+
+    def open(self, start):
+        self.session = Expecting()
+        return self.session
+
+    def fingerprint(self):
+        return {}
+
+    def close(self):
+        pass
+
+
+def test_a_replayed_session_is_told_before_each_act_what_it_showed_when_recorded():
+    environment, start = Clocked(), Start("clocked", "t", options={"clock": "real"})
+    with begin(environment, start, see=frozenset({"text"})) as episode:
+        for _ in range(3):
+            episode.act(Wait(1))
+        recorded = episode.trajectory
+    assert environment.session.told == []
+    with reconstruct(environment, recorded, Exact(frozenset({"text"})), pace=0.5):
+        assert environment.session.told == [(1, 0.5), (2, 0.5), (3, 0.5)]

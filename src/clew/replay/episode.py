@@ -9,8 +9,8 @@ from typing import Any, cast
 
 from clew.core import (  # isort: skip
     NOTHING, UNSEEN, Action, Actor, Brief, Budget, Cause, Channels, ClewError, Decision, Diverged,
-    Environment, Evidence, Judged, Judgement, Match, Moment, Observation, Oracle, Policy, Probed,
-    Recalls, Refused, Session, SessionSpent, Sink, Start, Step, Trajectory, Trouble, boundary,
+    Environment, Evidence, Expects, Judged, Judgement, Match, Moment, Observation, Oracle, Policy,
+    Probed, Recalls, Refused, Session, SessionSpent, Sink, Start, Step, Trajectory, Trouble, boundary,
 )  # fmt: skip
 from clew.core.actions import KINDS
 from clew.core.canonical import plain
@@ -216,7 +216,10 @@ class Episode:
                 return "actions"
             see = self.see | sees if i == len(actions) - 1 else self.see
             t = len(self._steps)
-            gap_s = broken.steps[t].gap_s if broken is not None and t < len(broken) else None
+            gap_s = None
+            if broken is not None and t < len(broken):
+                gap_s = broken.steps[t].gap_s
+                expect(self.session, broken.moment(t + 1))
             try:
                 seen = self.act(action, decision=number, see=see, gap_s=gap_s)
             except Refused as error:
@@ -264,6 +267,13 @@ class Episode:
         if left > 0:
             time.sleep(left)
         return time.monotonic() - self._idle_since
+
+
+def expect(session: Session, moment: Moment, pace: float = 1.0) -> None:
+    """Tell a session on a real clock what its next act showed when it was recorded."""
+    if hasattr(session, "expect"):  # by its method alone, as for `probe`: this runs at every step
+        with boundary("environment", "expect"):
+            cast("Expects", session).expect(moment.seen, pace)
 
 
 class _Meter:

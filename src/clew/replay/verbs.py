@@ -9,10 +9,10 @@ from typing import Any, Literal, cast
 
 from clew.core import (  # isort: skip
     NOTHING, Brief, Budget, Certificate, Channels, Decision, Diverged, Environment, Evidence,
-    Expects, Judged, Judgement, Match, Moment, Oracle, Policy, Refused, Session, Sink, Trajectory, Trouble,
+    Judged, Judgement, Match, Moment, Oracle, Policy, Refused, Session, Sink, Trajectory, Trouble,
     boundary,
 )  # fmt: skip
-from clew.replay.episode import Episode, begin, closed_on_failure, opened
+from clew.replay.episode import Episode, begin, closed_on_failure, expect, opened
 from clew.replay.snapshots import Snapshots
 from clew.stats import wilson
 
@@ -73,13 +73,6 @@ def replayed(
             expect(episode.session, trajectory.moment(t + 1), pace)
             episode.act(step.action, see=shown, probe=looked[t + 1], gap_s=step.gap_s * pace)
     return episode
-
-
-def expect(session: Session, moment: Moment, pace: float = 1.0) -> None:
-    """Tell a session on a real clock what its next act showed when it was recorded."""
-    if hasattr(session, "expect"):  # by its method alone, as for `probe`: this runs at every step
-        with boundary("environment", "expect"):
-            cast("Expects", session).expect(moment.seen, pace)
 
 
 def _recorded(moment: Moment) -> bool:
