@@ -221,11 +221,14 @@ def widget(
         raise Unmet(f"{role} {name or ''!r} {'is not' if there else 'is'} so: {found}")
 
 
-def window(world: World, title: str, there: bool = True) -> None:
-    """A window whose title contains this text is there, or is not."""
-    titles = [str(one["title"]) for one in world.windows()]
-    if any(title in one for one in titles) != there:
-        raise Unmet(f"the windows are {titles}")
+def window(
+    world: World, title: str = "", window_class: str | None = None, there: bool = True
+) -> None:
+    """A window whose title contains a text, of a class (of WM_CLASS), is there, or is not."""
+    shown = [(str(one["title"]), str(one["class"])) for one in world.windows()]
+    fits = [one for one in shown if title in one[0] and window_class in (None, one[1])]
+    if bool(fits) != there:
+        raise Unmet(f"the windows are {shown}")
 
 
 CHECKS: Mapping[str, Callable[..., None]] = {

@@ -1,0 +1,96 @@
+"""When a page hangs, Chromium dies, or sessions come by the hundred."""
+
+import os
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Error
+
+from clew.core import NOTHING, Element, Pointer, Wait
+from clew.environments.web import Web
+
+from ._pages import page, play, texts
+
+LOOP = "<button onclick='for(;;);'>Hang</button>"
+
+
+def left_behind():
+    names = ("clew-web-", "playwright")
+    return {p.name for p in Path(tempfile.gettempdir()).iterdir() if p.name.startswith(names)}
+
+
+def children():
+    found = Path("/proc/self/task").glob("*/children")
+    return [child for file in found for child in file.read_text().split()]
+
+
+@pytest.mark.slow
+def test_a_page_that_never_answers_is_an_error_within_the_limit_and_the_next_start_is_whole(
+    tmp_path,
+):
+    web = Web(answer_s=4.0)
+    try:
+        start = web.start("open", application=page(tmp_path, LOOP))
+        session = web.open(start)
+        began = time.monotonic()
+        with pytest.raises(RuntimeError, match="did not answer within 4 s"):
+            session.act(Pointer("click", ((20, 20),)), NOTHING)
+        assert time.monotonic() - began < 15
+        session.close()
+        again = web.open(start)
+        assert texts(again) == ["Page", "Hang"]
+        again.close()
+    finally:
+        web.close()
+
+
+@pytest.mark.slow
+def test_a_killed_chromium_is_an_ordinary_error_and_the_next_start_has_a_new_one(tmp_path):
+    web = Web()
+    try:
+        start = web.start("open", application=page(tmp_path, LOOP))
+        session = web.open(start)
+        os.kill(web._browser._pid, signal.SIGKILL)
+        with pytest.raises(Error, match="closed"):
+            session.act(Wait(0), frozenset({"frame"}))
+        session.close()
+        again = web.open(start)
+        assert texts(again) == ["Page", "Hang"]
+        again.close()
+    finally:
+        web.close()
+
+
+@pytest.mark.slow
+def test_an_enormous_tree_is_cut_and_says_so(tmp_path):
+    body = "<ul id=u></ul><script>u.innerHTML='<li>item</li>'.repeat(15000)</script>"
+    web = Web(answer_s=60.0)
+    try:
+        session = web.open(web.start("open", application=page(tmp_path, body)))
+        seen = session.observe(frozenset({"tree"}))
+        assert len(seen["tree"]) == 20_000
+        assert seen.notes["tree_cut"] > 0
+        session.close()
+    finally:
+        web.close()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_hundred_sessions_leave_nothing(tmp_path):
+    before, running = left_behind(), children()
+    web = Web()
+    start = web.start("office-delete")
+    for number in range(100):
+        session = web.open(start)
+        if number % 10 == 0:  # also one that is closed under an open dialog
+            play(session, Element("button", "Delete", ("Kurt",)))
+        session.close()
+    assert len(list(web._browser.folder.iterdir())) == 1, "sessions left folders"
+    web.close()
+    assert left_behind() == before
+    assert children() == running
