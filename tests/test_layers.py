@@ -175,3 +175,11 @@ def test_no_file_is_over_600_lines():
 
 def test_every_module_says_what_it_is():
     assert [str(file) for file in FILES if not ast.get_docstring(ast.parse(file.read_text()))] == []
+
+
+def test_every_file_of_the_package_travels_with_the_engine():
+    """A worker reads an environment's data files from the zip; one that stays behind is missed there."""
+    from clew.run.code import SUFFIXES
+
+    kept = {".pyc", ".typed", *SUFFIXES}
+    assert [str(f) for f in ROOT.rglob("*") if f.is_file() and f.suffix not in kept] == []

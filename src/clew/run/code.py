@@ -19,7 +19,9 @@ from clew.core import Refused, digest
 from clew.registry import Kind, manifest
 
 #: What counts as source, in a package and in the engine.
-SUFFIXES = frozenset({".py", ".json", ".txt", ".xml", ".toml", ".html"})
+SUFFIXES = frozenset({
+    ".conf", ".css", ".html", ".js", ".json", ".py", ".sh", ".toml", ".txt", ".xml", ".yaml",
+})  # fmt: skip
 _SHORT = 12
 #: (name, short digest) of the engine and of each policy and environment of other code, sorted.
 Code = tuple[tuple[str, str], ...]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import gzip
 import hashlib
 import io
@@ -10,9 +11,10 @@ import os
 import shutil
 import sys
 import tarfile
+import tempfile
 import urllib.request
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -24,6 +26,7 @@ from clew.core import Refused, canonical_json, digest, nearest
 
 if sys.version_info >= (3, 11):
     import tomllib
+    from importlib.resources.abc import Traversable
 else:
     import tomli as tomllib
 
@@ -92,8 +95,40 @@ def application_of(data: Mapping[str, Any], where: str = "option application") -
 
 def packaged(folder: str, start: str = "") -> Application:
     """A folder that lies in this package."""
-    path = Path(str(files(__package__).joinpath(folder)))
-    return Application(path, start=start)
+    return Application(_laid_out(files(__package__).joinpath(folder)), start=start)
+
+
+@lru_cache
+def _laid_out(source: Traversable) -> Path:
+    """A folder of this package as files: where the package is a zip (in workers), a copy of it
+    under `$CLEW_HOME/applications`, named by its content."""
+    if isinstance(source, Path):
+        return source
+    held = dict(_under(source, PurePosixPath()))
+    words = {str(path): digest(data) for path, data in held.items()}
+    place = home() / "applications" / f"{source.name}-{digest(canonical_json(words))[:16]}"
+    if not place.is_dir():
+        draft = Path(tempfile.mkdtemp(dir=_made(place.parent)))
+        for path, data in held.items():
+            _made((draft / path).parent)
+            (draft / path).write_bytes(data)
+        with contextlib.suppress(OSError):  # another process was sooner, with the same files
+            draft.rename(place)
+        shutil.rmtree(draft, ignore_errors=True)
+    return place
+
+
+def _under(folder: Traversable, path: PurePosixPath) -> Iterator[tuple[PurePosixPath, bytes]]:
+    for one in folder.iterdir():
+        if one.is_dir():
+            yield from _under(one, path / one.name)
+        else:
+            yield path / one.name, one.read_bytes()
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
 
 
 def pinned(name: str, start: str = "") -> Application:
