@@ -21,6 +21,7 @@ OWN = {"metaworld": "tests/environments/test_metaworld.py"}
 
 def main() -> int:
     pythons = {name: installed(name) for name in OWN}
+    installed("web")  # without it the tests of its applications say that they were skipped, and why
     passed = [pytest(Path(sys.executable), [])]
     for name, python in pythons.items():
         if python:

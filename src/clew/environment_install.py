@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clew.core.errors import Refused
-from clew.registry import Manifest, manifest
+from clew.registry import Manifest, manifest, prepare
 
 STAMP = "installed.json"
 LIST = "requirements.txt"
@@ -84,7 +84,9 @@ def install(name: str, say: Say = print) -> Path:
     """
     found = manifest("environment", name)
     if not found.own_environment:
-        return _needs_nothing(found)
+        python = _needs_nothing(found)
+        prepare(found, say)
+        return python
     place = place_of(found)
     if place.installed:
         return place.python

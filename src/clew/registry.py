@@ -18,8 +18,8 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -50,6 +50,8 @@ class Manifest:
     hashed requirements file beside the manifest: then its units run in an interpreter of their
     own. `python` bounds that interpreter (`>=3.10,<3.13`). `apt` are system packages. A policy
     with an `environment` runs where that environment's units run, and needs no more than it.
+    `prepare` is `module:function`, called with a way to say lines by `clew env install`: it fetches
+    what an environment needs beside Python packages.
     """
 
     kind: Kind
@@ -64,6 +66,7 @@ class Manifest:
     own_environment: str = ""
     python: str = ""
     environment: str = ""
+    prepare: str = ""
     distribution: str = "clew"
     folder: Traversable | None = field(default=None, repr=False, compare=False)
 
@@ -156,6 +159,12 @@ def environment(name: str) -> Environment:
 def policy(name: str, **arguments: Any) -> Policy:
     """The named policy; `arguments` go over those of its manifest. Raises `Refused`."""
     return cast("Policy", _make(manifest("policy", name), arguments))
+
+
+def prepare(found: Manifest, say: Callable[[str], None]) -> None:
+    """Fetch what an environment needs beside Python packages. Raises `Refused` if it cannot be."""
+    if found.prepare:
+        _loaded(replace(found, object=found.prepare))(say)
 
 
 def _make(found: Manifest, arguments: Mapping[str, Any]) -> object:
@@ -275,7 +284,7 @@ def _parsed(item: Any, where: str, folder: Traversable, distribution: str) -> Ma
     for name in ("kind", "name", "object", "summary", "status"):
         if not isinstance(item.get(name), str) or not item[name]:
             raise Refused(f"{where}: field {name!r} must be text")
-    for name in ("extra", "own_environment", "python", "environment"):
+    for name in ("extra", "own_environment", "python", "environment", "prepare"):
         if not isinstance(item.get(name, ""), str):
             raise Refused(f"{where}: field {name!r} must be text")
     for name in ("imports", "apt"):
@@ -290,8 +299,9 @@ def _parsed(item: Any, where: str, folder: Traversable, distribution: str) -> Ma
     words = item["name"].split("/") if item["kind"] == "policy" else [item["name"]]
     if not all(_NAME.fullmatch(word) for word in words):
         raise Refused(f"{where}: name {item['name']!r} must be lower-case letters, digits, _ . -")
-    if not _OBJECT.fullmatch(item["object"]):
-        raise Refused(f"{where}: object {item['object']!r} must be module:attribute")
+    for name in ("object", "prepare"):
+        if item.get(name) and not _OBJECT.fullmatch(item[name]):
+            raise Refused(f"{where}: {name} {item[name]!r} must be module:attribute")
     for bound in item.get("python", "").split(",") if item.get("python") else ():
         if not _BOUND.fullmatch(bound.strip()):
             raise Refused(f"{where}: python {item['python']!r} must be bounds like >=3.10,<3.13")

@@ -25,8 +25,9 @@ from urllib.parse import urlsplit
 from clew.core import Refused, canonical_json, digest, nearest
 
 if sys.version_info >= (3, 11):
-    import tomllib
     from importlib.resources.abc import Traversable
+
+    import tomllib
 else:
     import tomli as tomllib
 

@@ -1,14 +1,13 @@
 """Acts on one accessible object, or says where to click and what to type instead.
 
-It sends no input of its own: a session that gets a `pixel` clicks it, one that gets `types` then
-selects all and types. Some toolkits do not answer before the dialog is closed that an action
-opened, so an action without an answer counts as done.
+It sends no input of its own; see `Done`. Some toolkits answer an action that opens a dialog only
+when the dialog is closed, so an action without an answer counts as done.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from clew.environments.desktop.atspi import records
@@ -20,6 +19,7 @@ from clew.environments.desktop.atspi.records import (
     EDITABLE,
     PROPERTIES,
     SELECTION,
+    STATES,
     TEXT,
     TEXT_CHARACTERS,
     VALUE,
@@ -29,6 +29,7 @@ from clew.environments.desktop.atspi.records import (
     has_failed,
 )
 from clew.environments.desktop.atspi.wire import Call
+from clew.environments.desktop.atspi.words import DEFUNCT, SHOWING, VISIBLE
 from clew.environments.gui.locate import NotFound
 
 Way = Literal["action", "focus", "value", "text", "selection", "already", "pixel"]
@@ -37,18 +38,22 @@ _PRESSES = ("click", "press", "activate", "clicked", "jump", "toggle", "check", 
 _EXPANDS = ("expand or contract", "expand", "open", "popup", "press", "click")
 #: Classes whose action means something else than a press.
 _NOT_PRESSED = frozenset({"textbox", "terminal", "paragraph", "document", "cell", "grid", "tree"})
-_GONE = ("UnknownObject", "ServiceUnknown", "NameHasNoOwner", "NoReply")
+_SHOWN = 1 << SHOWING | 1 << VISIBLE
 
 
 @dataclass(frozen=True)
 class Done:
-    """By which way an act was done. With the way `pixel` it was not: the session clicks `pixel`;
-    with `types` it then selects all and types that text."""
+    """By which way an act was done, and what is left to the session.
+
+    With the way `pixel` it clicks `pixel`. With `types` it then types that text, where `replaces`
+    in place of all that is there (a spreadsheet's cell is overwritten by typing alone).
+    """
 
     way: Way
     detail: str = ""
     pixel: tuple[int, int] | None = None
     types: str | None = None
+    replaces: bool = True
 
     def notes(self) -> dict[str, Any]:
         """What a step's notes say of it."""
@@ -61,6 +66,7 @@ class Acting:
     def __init__(self, bus: Bus, record: Record) -> None:
         self._bus = bus
         self._record = record
+        self._check_still_there()
 
     def press(self) -> Done:
         """Press by the object's own action, otherwise by the mouse."""
@@ -81,8 +87,9 @@ class Acting:
             return Done("value")
         if EDITABLE in self._record.interfaces and self._set_text(text):
             return Done("text")
-        where = self._pixel()
-        return Done("pixel", "typed", where.pixel, text)
+        if self._record.role == "cell":
+            return replace(self.focus(), detail="typed", types=text + "\n", replaces=False)
+        return replace(self._pixel(), detail="typed", types=text)
 
     def select(self) -> Done:
         """Select it in its parent."""
@@ -127,11 +134,17 @@ class Acting:
         agreed: object = records.first(answer)
         return has_failed(answer, "silent") or agreed is True
 
-    def _ask(self, question: Call) -> Any:
-        answer = self._bus.all([question])[0]
-        if isinstance(answer, Failure) and answer.detail.rpartition(".")[2] in _GONE:
+    def _check_still_there(self) -> None:
+        """A window that closed since leaves objects that answer, and pixels of something else."""
+        answer = self._bus.all([STATES(self._record)])[0]
+        if has_failed(answer, "silent"):
+            raise NotFound(f"{self._what()} cannot be used: its application does not answer")
+        was, now = self._record.bits, records.bits(answer)
+        if isinstance(answer, Failure) or now >> DEFUNCT & 1 or was & ~now & _SHOWN:
             raise NotFound(f"{self._what()} has gone since the tree was read")
-        return answer
+
+    def _ask(self, question: Call) -> Any:
+        return self._bus.all([question])[0]
 
     def _pixel(self) -> Done:
         box = self._record.box

@@ -145,7 +145,10 @@ class Bus:
         if not chunk:
             raise Closed("the accessibility bus is gone: it closed the connection")
         self._received += chunk
-        return self._complete()
+        try:
+            return self._complete()
+        except Malformed as error:
+            raise Closed(f"the accessibility bus speaks no D-Bus: {error}") from None
 
     def _complete(self) -> list[Received]:
         messages: list[Received] = []

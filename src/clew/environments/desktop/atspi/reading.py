@@ -105,7 +105,7 @@ class Reading:
             if not self._is_silent(root):
                 self._read(root)
         self.notes.silent += [r.name or r.reference[0] for r in asked if self._is_silent(r)]
-        return [root for root in asked if root.name]
+        return [root for root in asked if root.name or not self._is_silent(root)]
 
     def ask(self, about: Sequence[Record], *questions: Question) -> list[Any]:
         """The answers of each record to the same questions, record by record."""
@@ -145,11 +145,11 @@ class Reading:
             level = self._claimed([(r, families[r]) for r in level if _is_entered(r)])
         self._contents(found)
         self.notes.windows_not_placed += sum(r.shift is None for r in root.children)
-        for table in [record for record in found if TABLE in record.interfaces]:
-            if _is_huge(table):
-                read_shown_cells(self, table)
-            else:
-                name_columns(self, table)
+        for record in found:
+            if _is_huge(record):
+                read_shown_cells(self, record)
+            elif TABLE in record.interfaces:
+                name_columns(self, record)
 
     def _is_silent(self, record: Record) -> bool:
         return self._bus.silent(record.reference[0])
