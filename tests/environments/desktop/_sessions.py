@@ -11,6 +11,7 @@ for _program in ("Xvfb", "openbox", "dbus-daemon", "xterm", "mousepad"):
     if shutil.which(_program) is None:
         pytest.skip(f"desktop sessions need {_program}", allow_module_level=True)
 
+# ruff: noqa: E402 - they need what was looked for above
 from clew.environments.desktop.options import options_of
 from clew.environments.desktop.session import DesktopSession
 from clew.environments.desktop.tasks import Task

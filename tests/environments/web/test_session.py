@@ -169,6 +169,23 @@ def test_time_stands_still_between_acts(opened):
     assert int(title(session)) - int(before) == 1000
 
 
+def test_a_page_s_clocks_begin_alike_and_are_in_phase(opened):
+    session = opened(
+        "<script>document.title=[performance.now(),Date.now()];"
+        "requestAnimationFrame(t=>document.title+=','+t)</script>"
+    )
+    assert title(session) == "0,1767603600000,16"
+
+
+def test_a_drag_is_seen_on_its_way(opened):
+    session = opened(
+        "<div style='height:500px'></div><script>let n=0;onmousedown=()=>n=1;"
+        "onmousemove=e=>{if(e.buttons)n++};onmouseup=e=>document.title=[n,e.clientX]</script>"
+    )
+    play(session, Pointer("drag", ((50, 50), (100, 80), (200, 200))))
+    assert title(session) == "17,200"
+
+
 def test_chance_follows_the_seed(opened):
     body = "<script>document.title=[Math.random(),crypto.randomUUID()].join(' ')</script>"
     first, again, other = (title(opened(body, seed)) for seed in (1, 1, 2))
@@ -284,6 +301,19 @@ def test_nothing_of_a_session_is_left_for_the_next(opened):
     body = "<script>document.title=localStorage.a+document.cookie;localStorage.a=1;document.cookie='c=3'</script>"
     assert title(opened(body)) == "undefined"
     assert title(opened(body)) == "undefined"
+
+
+def test_the_clipboard_does_not_pass_from_one_session_to_the_next(opened):
+    field = "<input aria-label=Word oninput=document.title='has:'+this.value>"
+    word = Element("textbox", "Word", verb="type", text="sesame")
+    copied = [word, Keys("press", ("ctrl", "a")), Keys("press", ("ctrl", "c"))]
+    paste = [Element("textbox", "Word", verb="focus"), Keys("press", ("ctrl", "v"))]
+    session = opened(field)
+    play(session, *copied, Element("textbox", "Word", verb="set"), *paste)
+    assert title(session) == "has:sesame"
+    other = opened(field)
+    play(other, *paste)
+    assert title(other) == "Page"
 
 
 def test_a_huge_title_is_cut(opened):

@@ -22,7 +22,8 @@ class Application:
     """How one application is started and which window tells that it is there.
 
     `window` is the second part of the window's WM_CLASS; `packages` are the Debian packages whose
-    versions belong to the fingerprint.
+    versions belong to the fingerprint. `keeps` are files of the home that spare its next first
+    run work (see `kept`).
     """
 
     name: str
@@ -30,6 +31,7 @@ class Application:
     window: str
     packages: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    keeps: tuple[str, ...] = ()
 
     def json(self) -> dict[str, Any]:
         """What defines it, for a task's digest."""
@@ -45,7 +47,7 @@ def applications() -> Mapping[str, Application]:
     return {
         name: Application(
             name, tuple(table["command"]), table["class"], tuple(table.get("packages", ())),
-            table.get("environment", {}),
+            table.get("environment", {}), tuple(table.get("keeps", ())),
         )
         for name, table in _read("applications.toml").items()
     }  # fmt: skip

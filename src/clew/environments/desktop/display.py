@@ -14,10 +14,11 @@ import os
 import secrets
 import struct
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from clew.environments.desktop import x11
+from clew.environments.desktop.activity import Activity
 from clew.environments.desktop.applications import Application, home_files
 from clew.environments.desktop.atspi.bus import Bus, accessibility_bus, enable
 from clew.environments.desktop.framebuffer import Framebuffer
@@ -87,6 +88,7 @@ class Display:
         with self._open:
             self.room = Room()
             self._open.callback(self.room.close)
+            self._activity = Activity(self.room.processes)
             self._start(screen)
             self._kept = self._open.pop_all()
 
@@ -156,10 +158,14 @@ class Display:
                     f"{name.rpartition('.')[0]} {_ending(status)}: {self.room.log(name)}"
                 )
 
-    def running(self, name: str) -> bool:
-        """Whether the application with that log is still there."""
-        self.check()
-        return name not in self.room.exits
+    @contextlib.contextmanager
+    def answering(self) -> Iterator[None]:
+        """Turns a lost connection to the X server into `DisplayGone`, or what `check` knows of it."""
+        try:
+            yield
+        except x11.GONE as error:
+            self.check()
+            raise DisplayGone(f"the X server does not answer any more: {error}") from error
 
     def windows(self) -> list[Window]:
         """The windows, the lowest first."""
@@ -170,15 +176,17 @@ class Display:
         self._windows.activate(window.id)
 
     def busy(self) -> bool:
-        """Whether any process of the session is at work at this instant."""
-        return any(_at_work(pid) for pid in self.room.processes())
+        """Whether any process of the session is at work, or was just now; see `activity`."""
+        return self._activity.busy()
 
-    def until(self, condition: Callable[[], bool], deadline: float, what: str) -> None:
-        """Wait until a condition holds; `TimeoutError` names it at `deadline` (monotonic)."""
+    def until(
+        self, condition: Callable[[], bool], deadline: float, what: Callable[[], str]
+    ) -> None:
+        """Wait until a condition holds; `TimeoutError` of `what` at `deadline` (monotonic)."""
         while not condition():
             self.check()
             if time.monotonic() > deadline:
-                raise TimeoutError(what)
+                raise TimeoutError(what())
             time.sleep(_POLL_S)
 
     def _start(self, screen: Screen) -> None:
@@ -186,7 +194,7 @@ class Display:
         self._furnish()
         self._start_servers(screen, deadline)
         self.runtime_dir = room.outside(room.run_dir)
-        self.frame = Framebuffer(room.outside(f"{self._tmp}/Xvfb_screen0"))
+        self.frame = Framebuffer(room.outside(f"{room.tmp}/Xvfb_screen0"))
         self._open.callback(self.frame.close)
         socket = room.outside(f"/tmp/.X11-unix/X{self.name[1:]}")
         self.x = x11.connected(socket, self._cookie)
@@ -197,13 +205,15 @@ class Display:
         self._windows = Windows(self.x)
         self.inputs = Inputs(self.x)
         self.inputs.park(screen.width - 1, screen.height - 1)
-        self.until(self._windows.managed, deadline, "the window manager did not start")
+        self.until(
+            self._windows.managed, deadline,
+            lambda: f"the window manager did not start: {room.log('windows')}",
+        )  # fmt: skip
         self.frame.changed()
 
     def _furnish(self) -> None:
         """The files that the session's processes read when they start."""
         room = self.room
-        self._tmp = "/tmp" if room.confined else f"{room.home}/../tmp"
         self._clock_file = "/run/clew/clock" if room.confined else f"{room.run_dir}/clock"
         self.home = Home(room.outside(room.home), room.uid)
         for path, text in home_files().items():
@@ -218,7 +228,7 @@ class Display:
         """Start the X server and the session's bus; returns when both can be reached."""
         room = self.room
         argv = ["Xvfb", "-displayfd", "3", "-screen", "0", f"{screen.width}x{screen.height}x24"]
-        argv += ["-fbdir", self._tmp, "-dpi", "96", "-nolisten", "tcp", "-noreset"]
+        argv += ["-fbdir", room.tmp, "-dpi", "96", "-nolisten", "tcp", "-noreset"]
         self._cookie, self.name = b"", ":0"
         if not room.confined:
             # Elsewhere the socket is in a room of its own; here others of this machine see it.
@@ -257,7 +267,7 @@ class Display:
         mark = {} if room.confined else {"CLEW_ROOM": os.path.dirname(room.home)}
         return {
             **_ENVIRONMENT, **cookie, **mark, "HOME": room.home, "DISPLAY": self.name,
-            "XDG_RUNTIME_DIR": room.run_dir, "TMPDIR": self._tmp,
+            "XDG_RUNTIME_DIR": room.run_dir, "TMPDIR": room.tmp,
             "DBUS_SESSION_BUS_ADDRESS": f"unix:path={room.run_dir}/bus",
         }  # fmt: skip
 
@@ -271,20 +281,6 @@ def faketime() -> str:
     """The path of libfaketime for threaded programs, empty where it is not installed."""
     patterns = ("/usr/lib/*/faketime/libfaketimeMT.so.1", "/usr/lib*/faketime/libfaketimeMT.so.1")
     return min((path for pattern in patterns for path in glob.glob(pattern)), default="")
-
-
-def _at_work(pid: int) -> bool:
-    """Whether any thread of a process runs, wants to, or waits for the disk."""
-    try:
-        threads = os.listdir(f"/proc/{pid}/task")
-    except OSError:
-        return False
-    for thread in threads:
-        with contextlib.suppress(OSError):
-            with open(f"/proc/{pid}/task/{thread}/stat", "rb") as file:
-                if file.read().rpartition(b") ")[2][:1] in (b"R", b"D"):
-                    return True
-    return False
 
 
 def _ending(status: int) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import shutil
-import weakref
 from collections import Counter
 from typing import Any
 
@@ -32,7 +31,7 @@ class Desktop:
     def __init__(self, warm: int = 1) -> None:
         self._pool = Pool(warm)
         self._opened: Counter[Key] = Counter()
-        self._sessions: weakref.WeakSet[DesktopSession] = weakref.WeakSet()
+        self._sessions: list[DesktopSession] = []
 
     def tasks(self) -> tuple[str, ...]:
         """The task names."""
@@ -68,7 +67,7 @@ class Desktop:
         key, options = start.key(), options_of(start.options)
         make = functools.partial(DesktopSession, task, options)
         session = self._pool.take(key) or make()
-        self._sessions.add(session)
+        self._sessions = [*(each for each in self._sessions if each.is_open), session]
         self._opened[key] += 1
         if self._opened[key] > 1:
             self._pool.prepare(key, make)
@@ -82,8 +81,9 @@ class Desktop:
     def close(self) -> None:
         """End every session; the environment can be used again afterwards."""
         self._pool.close()
-        for session in list(self._sessions):
+        for session in self._sessions:
             session.close()
+        self._sessions.clear()
         self._opened.clear()
 
     def _checked(self, start: Start) -> Task:

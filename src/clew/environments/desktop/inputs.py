@@ -17,7 +17,6 @@ from Xlib import XK, X
 from Xlib.ext import xtest
 
 from clew.core import Keys, Pointer, Refused, Scroll
-from clew.core.keys import canonical_key
 
 #: Named keys → X keysym names.
 _KEYSYMS: Mapping[str, str] = {
@@ -40,6 +39,10 @@ _BURST = 48
 Rest = Callable[[], None]
 
 
+#: Keys that an application may carry out later than the characters behind them (LibreOffice does).
+_OVERTAKEN = frozenset({"enter", "tab"})
+
+
 class Inputs:
     """The pointer and the keyboard of one display. `x` is an `Xlib.display.Display`."""
 
@@ -47,15 +50,13 @@ class Inputs:
         self._x = x
         # A key that is held for as long as a slow machine takes must not repeat.
         x.change_keyboard_control(auto_repeat_mode=X.AutoRepeatModeOff)
-        self._codes, self._shifted, spare = _layout(x)
-        self._spare = spare
+        self._codes, self._shifted, self._spare = _layout(x)
+        for name in [each for each in _KEYSYMS if each not in self._codes]:
+            self._codes[name] = self._spare.pop()
+            x.change_keyboard_mapping(self._codes[name], [[_number(name)] * 2])
         #: Characters on spare codes, the one that was needed longest ago first.
         self._placed: dict[str, int] = {}
         self._sent = 0
-
-    def has(self, key: str) -> bool:
-        """Whether the keyboard has a named key."""
-        return key in self._codes
 
     def park(self, x: int, y: int) -> None:
         """Move the pointer away, and make XTEST's the keyboard that applications find."""
@@ -97,7 +98,7 @@ class Inputs:
 
         A character that needs shift brings it along.
         """
-        names = [canonical_key(key) for key in action.keys]
+        names = list(action.keys)
         strange = [name for name in names if name not in self._codes]
         if strange:
             self._place(strange, rest)
@@ -123,6 +124,9 @@ class Inputs:
                 code = self._codes.get(key) or self._placed[key]
                 shift = [self._codes["shift"]] if key in self._shifted else []
                 self._press([*shift, code])
+                if key in _OVERTAKEN:
+                    self._x.sync()
+                    rest()
             self._x.sync()
 
     def _pieces(self, text: str) -> Iterator[str]:
@@ -209,14 +213,6 @@ def check_typed(text: str) -> None:
             )
 
 
-def check_keys(action: Keys, inputs: Inputs) -> None:
-    """Raises `Refused` for a key that this keyboard does not have."""
-    for key in action.keys:
-        name = canonical_key(key)
-        if len(name) > 1 and not inputs.has(name):
-            raise Refused(f"key {name!r} is not on this keyboard: no application can get it")
-
-
 def secret(name: str) -> str:
     """The value of a secret: an environment variable of that name. Raises `Refused` if unset."""
     value = os.environ.get(name)
@@ -227,6 +223,12 @@ def secret(name: str) -> str:
 
 def _key(character: str) -> str:
     return "space" if character == " " else _TYPED_KEYS.get(character, character)
+
+
+def _number(name: str) -> int:
+    """The keysym of a named key."""
+    symbol = _KEYSYMS[name]
+    return _MORE_KEYSYMS.get(symbol) or int(XK.string_to_keysym(symbol))
 
 
 def _keysym(character: str) -> int:
@@ -246,9 +248,8 @@ def _layout(x: Any) -> tuple[dict[str, int], set[str], list[int]]:
         shifted.setdefault(row[1], code)
     codes: dict[str, int] = {}
     with_shift: set[str] = set()
-    for name, symbol in _KEYSYMS.items():
-        number = _MORE_KEYSYMS.get(symbol) or XK.string_to_keysym(symbol)
-        if number in plain:
+    for name in _KEYSYMS:
+        if (number := _number(name)) in plain:
             codes[name] = plain[number]
     for each in map(chr, range(0x21, 0x7F)):
         number = _keysym(each)

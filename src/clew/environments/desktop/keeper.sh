@@ -25,7 +25,8 @@ apart() {
 # Without a PID namespace, what still carries the session's mark is found by it, `setsid` or not.
 sweep() {
     trap '' TERM HUP INT
-    while left=$(grep -lsz "^CLEW_ROOM=$ROOM\$" /proc/[0-9]*/environ); do
+    # Its status says nothing: some file always vanishes or is another user's.
+    while left=$(grep -lsz "^CLEW_ROOM=$ROOM\$" /proc/[0-9]*/environ) || [ -n "$left" ]; do
         for file in $left; do
             pid=${file#/proc/}
             pid=${pid%/environ}

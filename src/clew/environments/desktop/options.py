@@ -12,9 +12,12 @@ from clew.core import Refused, nearest
 from clew.environments.desktop.display import DATE, Screen
 from clew.environments.gui import Settle, settle_of
 
+#: GTK 3 presses a button 250 ms after a key or an assistive act did (ACTIVATE_TIMEOUT of its
+#: gtkbutton.c), and nothing moves until then.
+SETTLE = Settle(quiet_ms=300)
 DEFAULTS: Mapping[str, Any] = {
-    "clock": "real", "screen": "1920x1080", "settle": "quiet", "date": "2026-01-15 10:00:00",
-    "advance_ms": 1_000,
+    "clock": "real", "screen": "1920x1080", "settle": SETTLE.json(),
+    "date": "2026-01-15 10:00:00", "advance_ms": 1_000,
 }  # fmt: skip
 MIN_PX, MAX_PX = 320, 4096
 _SCREEN = re.compile(r"([0-9]{1,5})x([0-9]{1,5})")

@@ -70,8 +70,8 @@ def confinement() -> str:
 class Room:
     """One session's processes. Not thread-safe.
 
-    `home` and `run` are the folders that the processes see, `outside` says where this process
-    finds them. Raises `RoomError` when it cannot be made.
+    `home`, `run_dir` and `tmp` are the folders that the processes see, `outside` says where this
+    process finds them. Raises `RoomError` when it cannot be made.
     """
 
     def __init__(self) -> None:
@@ -84,6 +84,7 @@ class Room:
         self.uid = UNPRIVILEGED if self.confined and os.geteuid() == 0 else os.geteuid()
         self.home = HOME if self.confined else f"{self._folder}/home"
         self.run_dir = RUNTIME if self.confined else f"{self._folder}/run"
+        self.tmp = "/tmp" if self.confined else f"{self._folder}/tmp"
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the room
         if self.confined:
             self._start_confined()
@@ -163,12 +164,12 @@ class Room:
     def _start_confined(self) -> None:
         self._logs = _LOGS
         told, tell = os.pipe()
-        try:
-            argv = [*_bubblewrap(tell), "--", *_unprivileged(), *_keeper()]
-            self._begin(argv, {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}, (tell,))
-        finally:
-            os.close(tell)
         with open(told, "rb") as information:
+            try:
+                argv = [*_bubblewrap(tell), "--", *_unprivileged(), *_keeper()]
+                self._begin(argv, {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}, (tell,))
+            finally:
+                os.close(tell)
             child = information.read()
         try:
             self._await_keeper()
@@ -182,7 +183,7 @@ class Room:
 
     def _start_unconfined(self) -> None:
         self._logs = f"{self._folder}/log"
-        for folder in (self.home, self.run_dir, self._logs, f"{self._folder}/tmp"):
+        for folder in (self.home, self.run_dir, self._logs, self.tmp):
             os.mkdir(folder, 0o700)
         environment = {"PATH": os.defpath, "LOGS": self._logs, "ROOM": self._folder}
         self._begin(_keeper(), environment, ())

@@ -31,7 +31,8 @@ from clew.environments.desktop.applications import Application, application
 from clew.environments.desktop.atspi import Accessibility, Done, x_windows
 from clew.environments.desktop.display import ApplicationCrashed, Display, DisplayGone
 from clew.environments.desktop.home import Home
-from clew.environments.desktop.inputs import check_keys, check_typed, secret
+from clew.environments.desktop.inputs import check_typed, secret
+from clew.environments.desktop.kept import keep, kept
 from clew.environments.desktop.options import Options
 from clew.environments.desktop.tasks import Task
 from clew.environments.desktop.x11 import Window
@@ -47,13 +48,12 @@ from clew.environments.gui import (
 )
 
 CHANNELS: Channels = frozenset({"frame", "tree", "windows"})
-VERBS = frozenset({"press", "focus", "type", "set", "select", "expand"})
 #: Tool → its arguments.
 TOOLS: Mapping[str, Mapping[str, type]] = {
     "launch": {"application": str}, "focus_window": {"title": str},
 }  # fmt: skip
 #: Until an application's first window is there and its screen quiet.
-APPEAR_S = 60.0
+APPEAR_S = 90.0
 #: In the middle of an act (a drag, a change of the keymap) applications get this long to catch up.
 REST = Settle("quiet", quiet_ms=30, cap_ms=1_000)
 #: Before a session is handed out its screen has been quiet, whatever the start's rule is for acts.
@@ -83,9 +83,13 @@ class DesktopSession:
                 self.display.put(path, content)
             launched = task.launched()
             if launched is not None:
+                for path, content in kept(launched).items():
+                    self.display.put(path, content)
                 self._launch(launched)
             settled(PRISTINE, self.display.frame.changed, self.display.busy)
             self.display.check()
+            if launched is not None:
+                keep(launched, self.home)
             broken.pop_all()
 
     @property
@@ -108,6 +112,11 @@ class DesktopSession:
             self._nodes = self._accessibility.tree().nodes
         return self._nodes
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it has not been closed yet."""
+        return self._open
+
     def pristine(self) -> bool:
         """Whether an untouched session is still as it was handed out: running and unchanged."""
         try:
@@ -121,7 +130,8 @@ class DesktopSession:
         self._check_open()
         _check_channels(see)
         self.display.check()
-        return self._look(see, {})
+        with self.display.answering():
+            return self._look(see, {})
 
     def act(self, action: Action, see: Channels) -> Seen:
         """Move the wall clock on, act, wait until the screen has settled, then show `see`.
@@ -137,14 +147,16 @@ class DesktopSession:
         display.check()
         notes: dict[str, Any] = {}
         if "tree" in see and isinstance(action, (Pointer, Scroll)):
-            notes["hit"] = self._hit(action)
+            with display.answering():
+                notes["hit"] = self._hit(action)
         wait_ms = action.ms if isinstance(action, Wait) else 0
         display.advance(self._options.advance_ms + wait_ms)
-        notes.update(self._perform(action))
-        self._nodes = None
-        notes["settle"] = self._settle()
-        display.check()
-        return self._look(see, notes)
+        with display.answering():
+            notes.update(self._perform(action))
+            self._nodes = None
+            notes["settle"] = self._settle()
+            display.check()
+            return self._look(see, notes)
 
     def expect(self, seen: Observation, pace: float) -> None:
         """The next act also waits, within its cap, until the recorded frame shows, and not less
@@ -228,7 +240,8 @@ class DesktopSession:
             self.display.inputs.pointer(Pointer("click", (done.pixel,)), self._rest)
         if done.types is not None:
             self._rest()
-            self.display.inputs.keys(Keys("press", ("ctrl", "a")), self._rest)
+            if done.replaces:
+                self.display.inputs.keys(Keys("press", ("ctrl", "a")), self._rest)
             self.display.inputs.type(done.types, self._rest)
         elif action.verb == "type":
             self._rest()
@@ -271,7 +284,13 @@ class DesktopSession:
                 raise TimeoutError(f"{name} ended without a window: {display.room.log(log)}")
             return log in display.room.exits and any(window.active for window in there)
 
-        what = f"the window of {name} did not appear in {APPEAR_S:.0f} s: {display.room.log(log)}"
+        def what() -> str:
+            shown = ", ".join(repr(window.title) for window in display.windows()) or "none"
+            return (
+                f"the window of {name} did not appear in {APPEAR_S:.0f} s (windows: {shown}): "
+                f"{display.room.log(log)}"
+            )
+
         display.until(appeared, time.monotonic() + APPEAR_S, what)
 
     def _hit(self, action: Pointer | Scroll) -> dict[str, Any] | None:
@@ -286,17 +305,11 @@ class DesktopSession:
         if isinstance(action, (Pointer, Scroll)):
             points = action.path if isinstance(action, Pointer) else ((action.x, action.y),)
             self._check_on_screen(points)
-        elif isinstance(action, Keys):
-            check_keys(action, self.display.inputs)
         elif isinstance(action, (Text, Element)):
             check_typed(reveal(action.text, secret))
-            if isinstance(action, Element) and action.verb not in VERBS:
-                raise Refused(
-                    f"element verb {action.verb!r} is unknown; {nearest(action.verb, VERBS)}"
-                )
         elif isinstance(action, Tool):
             _check_tool(action)
-        elif not isinstance(action, Wait):
+        elif not isinstance(action, (Keys, Wait)):
             raise Refused(
                 f"desktop cannot execute a {type(action).__name__}: it takes Pointer, Keys, Text, "
                 "Scroll, Wait, Element and Tool"

@@ -19,7 +19,7 @@ import Xlib.support.unix_connect
 from Xlib import X
 
 #: What fails when the server has gone.
-GONE = (Xlib.error.ConnectionClosedError, Xlib.error.DisplayError, OSError)
+GONE = (Xlib.error.ConnectionClosedError, ConnectionError)
 
 
 class _ByPath:

@@ -1,8 +1,8 @@
 """What a page is at: frames that load, requests in flight, frames drawn. It only counts.
 
 The counts come from the page's own protocol session, in the order in which things happened there:
-after a round trip through the page (`World.caught_up`) whatever an act set off is known. Events that
-come another way may be late on a loaded machine, and a settling that misses them is not repeatable.
+after a frame of the page (`next_frame`) whatever an act set off is known. Events that come another
+way may be late on a loaded machine, and a settling that misses them is not repeatable.
 """
 
 from __future__ import annotations
@@ -11,9 +11,13 @@ import asyncio
 from collections.abc import Awaitable, Mapping
 from typing import Any
 
+from playwright.async_api import Error
+
 Event = Mapping[str, Any]
 #: Requests that stay open for as long as a page likes: nothing waits for them.
 ENDLESS = frozenset({"EventSource", "WebSocket", "Media", "Ping"})
+#: For a world of its own, where the clock is not the page's: the next frame that is really drawn.
+_NEXT_FRAME = "new Promise((done) => requestAnimationFrame(() => done()))"
 #: A picture too small to look at: that it comes at all is what tells of a change.
 SCREENCAST = {"format": "jpeg", "quality": 1, "maxWidth": 16, "maxHeight": 16}
 
@@ -50,6 +54,18 @@ class Activity:
             cdp.send("Page.startScreencast", SCREENCAST),
         )
         return self
+
+    async def next_frame(self) -> None:
+        """Wait for the page's next frame: pointer moves are delivered and observers run with it."""
+        send = self.cdp.send
+        try:
+            top = (await send("Page.getFrameTree"))["frameTree"]["frame"]["id"]
+            world = {"frameId": top, "worldName": "frames"}
+            context = (await send("Page.createIsolatedWorld", world))["executionContextId"]
+            wait = {"expression": _NEXT_FRAME, "contextId": context, "awaitPromise": True}
+            await send("Runtime.evaluate", wait)
+        except Error:  # the document was replaced meanwhile: a round trip is all there is
+            await send("Runtime.getIsolateId")
 
     def _drew(self, event: Event) -> None:
         self.changes += 1

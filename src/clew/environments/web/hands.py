@@ -20,6 +20,7 @@ from clew.core import Action, Control, Element, Keys, Pointer, Refused, Scroll, 
 from clew.core.actions import reveal, secrets_in
 from clew.core.errors import nearest
 from clew.environments.gui import ROLES, NotFound, find
+from clew.environments.web.activity import Activity
 from clew.environments.web.roles import OPERABLE, native_role, role_of, text_of
 from clew.environments.web.tree import read_tree
 
@@ -76,17 +77,26 @@ _READY = """function (verb, text) {
 
 @dataclass(frozen=True)
 class Hands:
-    """A page to act on, its CDP session, its screen, and the files that may be uploaded.
+    """A page to act on, what it is at, its screen, and the files that may be uploaded.
 
     `tick` lets the page's clock go on a little, as it does under slower hands.
     """
 
     page: Page
-    cdp: Any
+    activity: Activity
     width: int
     height: int
     files: Path
     tick: Callable[[], Awaitable[None]]
+
+    @property
+    def cdp(self) -> Any:
+        return self.activity.cdp
+
+    async def move(self, x: float, y: float) -> None:
+        """Move the pointer; pages are told of it with their next frame, which is waited for."""
+        await self.page.mouse.move(x, y)
+        await self.activity.next_frame()
 
     async def type(self, text: str) -> None:
         """Type, exactly. Time passes between the keys: pages take up an act in timers, too."""
@@ -162,7 +172,7 @@ async def perform(hands: Hands, action: Action, told: dict[str, Any]) -> None:
         await hands.type(reveal(action.text, secret))
     elif isinstance(action, Scroll):
         async with _held(hands.page, action.modifiers):
-            await hands.page.mouse.move(action.x, action.y)
+            await hands.move(action.x, action.y)
             await hands.page.mouse.wheel(action.dx * NOTCH_PX, action.dy * NOTCH_PX)
     elif isinstance(action, Element):
         await _on_element(hands, action, told)
@@ -173,7 +183,7 @@ async def _point(hands: Hands, action: Pointer, told: dict[str, Any]) -> None:
     if action.verb != "move":
         told["hit"] = await element_at(hands, x, y)
     async with _held(hands.page, action.modifiers):
-        await mouse.move(x, y)
+        await hands.move(x, y)
         if action.verb == "click":
             for count in range(1, action.count + 1):
                 await mouse.down(button=_button(action), click_count=count)
@@ -183,7 +193,7 @@ async def _point(hands: Hands, action: Pointer, told: dict[str, Any]) -> None:
             await mouse.down(button=_button(action))
             for here, there in zip(action.path, action.path[1:]):
                 for point in _between(here, there):
-                    await mouse.move(*point)
+                    await hands.move(*point)
                     await hands.tick()
             await mouse.up(button=_button(action))
         elif action.verb == "down":
@@ -207,13 +217,15 @@ async def _keys(page: Page, action: Keys, told: dict[str, Any]) -> None:
     """Keys that no American keyboard has cannot be held; pressed, they insert their character."""
     pressed: list[str] = []
     for name in [key_name(key) for key in action.keys]:
-        if action.verb == "up":
-            await page.keyboard.up(name)
-            continue
         try:
-            await page.keyboard.down(name)
-            pressed.append(name)
-        except Error:
+            if action.verb == "up":
+                await page.keyboard.up(name)
+            else:
+                await page.keyboard.down(name)
+                pressed.append(name)
+        except Error as error:
+            if "Unknown key" not in error.message:
+                raise
             if action.verb == "press" and len(name) == 1:
                 await page.keyboard.insert_text(name)
             told.setdefault("no_key", []).append(name)
@@ -291,7 +303,9 @@ async def _press(hands: Hands, backend: int) -> str:
     box = None if why else await _box(hands.cdp, backend)
     if box is None or box[2] <= 0 or box[3] <= 0:
         return why or "it has no box on the screen"
-    await hands.page.mouse.click(box[0] + box[2] // 2, box[1] + box[3] // 2)
+    await hands.move(box[0] + box[2] // 2, box[1] + box[3] // 2)
+    await hands.page.mouse.down()
+    await hands.page.mouse.up()
     return ""
 
 

@@ -32,6 +32,15 @@ from clew.environments.web.world import Held, View, World
 
 CHANNELS: Channels = frozenset({"frame", "tree", "url", "title"})
 MAX_TITLE = 1_000
+EMPTY_CLIPBOARD = {
+    "userGesture": True,
+    "expression": """
+        document.addEventListener("copy", (event) => {
+          event.clipboardData.setData("text/plain", "");
+          event.preventDefault();
+        }, { once: true });
+        document.execCommand("copy")""",
+}
 #: How much longer an act may take for each character that it types.
 TYPING_S = 0.05
 #: Before time passes on the page's clock, what the act set off has this long to show itself.
@@ -108,7 +117,9 @@ class WebSession:
 
     def _begin(self) -> None:
         world = self._world
-        world.cdp()  # before the first page, whose loading is watched from its beginning
+        # Before the first page, whose loading is watched from its beginning. The clipboard is the
+        # browser's, and an earlier session may have filled it.
+        world.do(world.cdp().send("Runtime.evaluate", EMPTY_CLIPBOARD))
         self._goto(world.origin.start)
 
     def _settled_after(self, work: Callable[[], None], action: Action | None = None) -> Any:
@@ -163,7 +174,7 @@ class WebSession:
             notes.update(self._use(action))
         elif not isinstance(action, Wait):
             here = hands.Hands(
-                world.page, world.cdp(), view.width, view.height, self._files, world.tick
+                world.page, world.activity(), view.width, view.height, self._files, world.tick
             )
             world.do(hands.perform(here, action, notes))
 

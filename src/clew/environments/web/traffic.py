@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -11,6 +13,7 @@ from clew.environments.web.origin import Origin
 
 #: Requests that stay open for as long as a page likes: nothing waits for them.
 ENDLESS = frozenset({"eventsource", "websocket", "media", "ping"})
+PARSED_MS = 3_000
 MAX_LISTED = 2_000
 MAX_URL = 2_000
 
@@ -24,6 +27,7 @@ class Traffic:
         self._listed: dict[Request, dict[str, Any]] = {}
         self._sockets: list[dict[str, Any]] = []
         self.changes = 0
+        self._turn = asyncio.Lock()
 
     async def attach(self, context: BrowserContext) -> None:
         """Listen to a context, and answer or block all that it asks for."""
@@ -60,12 +64,16 @@ class Traffic:
         return f"{scheme}://{parts.netloc}" in (*self._allowed, self._origin.base)
 
     async def _answer(self, route: Route) -> None:
-        if self._origin.owns(route.request.url):
-            await self._origin.answer(route)
-        elif self.allows(route.request.url):
-            await route.continue_()
-        else:
-            await route.abort("blockedbyclient")
+        if route.request.resource_type == "image":
+            await _parsed(route.request)
+        # One after the other: what a page does with its answers may depend on their order.
+        async with self._turn:
+            if self._origin.owns(route.request.url):
+                await self._origin.answer(route)
+            elif self.allows(route.request.url):
+                await route.continue_()
+            else:
+                await route.abort("blockedbyclient")
 
     async def _socket(self, socket: WebSocketRoute) -> None:
         allowed = self.allows(socket.url)
@@ -98,6 +106,16 @@ class Traffic:
             "method": method, "url": self._origin.shown(url)[:MAX_URL], "status": None,
             "blocked": not self.allows(url),
         }  # fmt: skip
+
+
+async def _parsed(request: Request) -> None:
+    """Wait until the document that asked is parsed.
+
+    No document waits for its images, but its scripts may do one thing or another when one is there
+    before they are: so images come last.
+    """
+    with contextlib.suppress(Error):  # the document is gone, or parses longer than that
+        await request.frame.wait_for_load_state("domcontentloaded", timeout=PARSED_MS)
 
 
 def _gone(request: Request) -> bool:

@@ -16,7 +16,7 @@ import time
 from collections.abc import Awaitable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
@@ -139,16 +139,20 @@ class World:
         at_work = sum(activity.changes for activity in list(self._activity.values()))
         return at_work, self.traffic.changes, len(self.pages), self.saving
 
-    def cdp(self) -> Any:
-        """The protocol session of the page in front, which is watched from now on."""
+    def activity(self) -> Activity:
+        """What the page in front is at; it is watched from now on."""
         page = self.page
         if page not in self._activity:
             self._activity[page] = self.do(self._watched(page))
-        return self._activity[page].cdp
+        return self._activity[page]
+
+    def cdp(self) -> Any:
+        """The protocol session of the page in front."""
+        return self.activity().cdp
 
     def caught_up(self) -> None:
-        """Wait until all that the last act set off is known: a round trip through the page."""
-        self.do(self.cdp().send("Runtime.getIsolateId"))
+        """Wait until all that the last act set off is known: a frame of the page in front."""
+        self.do(self.activity().next_frame())
 
     def bring_to_front(self, page: Page) -> None:
         """Choose another open page."""
@@ -197,7 +201,7 @@ class World:
         await context.add_init_script(prelude.replace("SEED", str(seed)))
         await self.traffic.attach(context)
         if self.view.virtual:
-            await context.clock.install(time=EPOCH - timedelta(seconds=1))
+            # Without `install` before it, between which real time would go into the page's.
             await context.clock.pause_at(EPOCH)
         self._opened(page)  # here, since listeners may be added in the driver's thread alone
         context.on("page", self._opened)

@@ -49,7 +49,12 @@ def _workbook(table: Mapping[str, Any], where: str) -> bytes:
     book.remove(book.active)
     for name, rows in _given(table, "sheets", dict, where).items():
         sheet = book.create_sheet(name)
-        for row in rows:
+        for number, row in enumerate(rows):
+            if not isinstance(row, list) or not all(type(v) in (str, int, float) for v in row):
+                raise Refused(
+                    f"row {number} of sheet {name!r} of {where} is {row!r}: "
+                    "it must be a list of texts and numbers"
+                )
             sheet.append([None if value == "" else value for value in row])
     return _steady(book.save)
 
@@ -83,9 +88,7 @@ def _picture(table: Mapping[str, Any], where: str) -> bytes:
     for number, one in enumerate(table.get("rectangles", ())):
         at = f"rectangle {number} of {where}"
         _known(one, {"box", "colour"}, at)
-        picture.paste(
-            _numbers(one, "colour", 3, 255, at), _numbers(one, "box", 4, _LARGEST_PX, at)
-        )
+        picture.paste(_numbers(one, "colour", 3, 255, at), _numbers(one, "box", 4, _LARGEST_PX, at))
     data = io.BytesIO()
     # Not compressed: builds of zlib differ in the bytes that they make.
     picture.save(data, "PNG", compress_level=0)
