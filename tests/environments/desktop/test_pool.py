@@ -118,5 +118,7 @@ def test_the_settle_rule_is_spelt_out_in_the_start():
 
 def test_the_fingerprint_names_versions_fonts_and_confinement():
     facts = Desktop().fingerprint()
-    assert {"xvfb", "openbox", "libgtk-3-0", "fonts", "sandbox", "renderer", "xterm"} <= set(facts)
-    assert facts["sandbox"].startswith(("bubblewrap", "none: "))
+    assert {"xvfb", "openbox", "libgtk-3-0", "fonts", "confinement", "renderer", "xterm"} <= set(
+        facts
+    )
+    assert facts["confinement"].startswith(("bubblewrap", "none: "))

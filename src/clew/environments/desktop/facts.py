@@ -29,7 +29,7 @@ def facts() -> Mapping[str, str]:
     found = _versions(tuple(wanted))
     return {
         **{name: found.get(name, "-") for name in wanted},
-        "fonts": _fonts(), "sandbox": confinement(), "machine": platform.machine(),
+        "fonts": _fonts(), "confinement": confinement(), "machine": platform.machine(),
         "libc": " ".join(platform.libc_ver()).strip() or platform.system(),
         "wall clock": "libfaketime" if faketime() else "real",
         "renderer": "Xvfb framebuffer, cairo",

@@ -47,6 +47,12 @@ class Pool:
         waiting = self._ready.pop(key, [])
         self._ready[key] = [*waiting, self._worker.submit(make)]
 
+    def wait(self) -> None:
+        """Wait until what is in the making is ready, or has failed."""
+        for waiting in self._ready.values():
+            for made in waiting:
+                made.exception()
+
     def close(self) -> None:
         """End what nobody took; the pool can be used again afterwards."""
         for key in list(self._ready):

@@ -29,6 +29,8 @@ if sys.version_info >= (3, 11):
 
     import tomllib
 else:
+    from importlib.abc import Traversable
+
     import tomli as tomllib
 
 Say = Callable[[str], None]

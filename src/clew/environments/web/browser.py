@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import shutil
 import signal
-import tempfile
 from collections.abc import Mapping
 from concurrent.futures import Future
 from pathlib import Path
@@ -17,6 +15,7 @@ from playwright.async_api import BrowserContext, Error, Page
 
 from clew.environments.web.chromium import FLAGS, required_chromium
 from clew.environments.web.driver import Driver
+from clew.environments.web.scratch import Scratch
 
 LAUNCH_S = 60.0
 CLOSE_S = 20.0
@@ -30,10 +29,17 @@ class Browser:
 
     def __init__(self) -> None:
         path = required_chromium()
-        self.folder = Path(tempfile.mkdtemp(prefix="clew-web-"))
-        home = self.folder / "home"
+        self._scratch = Scratch()
+        self.folder = self._scratch.folder / "sessions"
+        self.folder.mkdir()
+        home = self._scratch.folder / "home"
         home.mkdir()
-        self.driver = Driver()
+        try:
+            with self._scratch.as_temporary():
+                self.driver = Driver()
+        except BaseException:
+            self._scratch.close()
+            raise
         try:
             self._browser = self.driver.do(
                 self.driver.playwright.chromium.launch(
@@ -46,7 +52,7 @@ class Browser:
             self._pid = self.driver.do(self._browsers_pid(), LAUNCH_S)
         except BaseException:
             self.driver.close()
-            shutil.rmtree(self.folder, ignore_errors=True)
+            self._scratch.close()
             raise
         self._spare: tuple[Mapping[str, Any], Future[tuple[BrowserContext, Page]]] | None = None
         self.version = str(self._browser.version)
@@ -86,7 +92,7 @@ class Browser:
             self.kill()
         finally:
             self.driver.close()
-            shutil.rmtree(self.folder, ignore_errors=True)
+            self._scratch.close()
 
     async def _made(self, options: Mapping[str, Any]) -> tuple[BrowserContext, Page]:
         context = await self._browser.new_context(**options)

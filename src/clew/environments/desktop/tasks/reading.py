@@ -1,18 +1,18 @@
 """Tasks read from data files. A file describes the tasks of one application; it starts none.
 
-    application = "mousepad"         # one of applications.toml
+application = "mousepad"         # one of applications.toml
 
-    [[tasks]]
-    name = "mousepad-milk"
-    instruction = "…"
-    budget = 10                      # actions
-    arguments = ["list.txt"]         # after the application's command; the folder is the home
-    solution = [{ kind = "text", text = "milk" }, { kind = "keys", verb = "press", keys = ["ctrl", "s"] }]
-    checks = [{ check = "file_text", path = "list.txt", equals = "milk\n" }]
+[[tasks]]
+name = "mousepad-milk"
+instruction = "…"
+budget = 10                      # actions
+arguments = ["list.txt"]         # after the application's command; the folder is the home
+solution = [{ kind = "text", text = "milk" }, { kind = "keys", verb = "press", keys = ["ctrl", "s"] }]
+checks = [{ check = "file_text", path = "list.txt", equals = "milk\n" }]
 
-    [tasks.files]                    # put into the home
-    "list.txt" = "…"                 # text, or a table: base64, or a document that `fixtures` builds
-    "photo.png" = { base64 = "…" }
+[tasks.files]                    # put into the home
+"list.txt" = "…"                 # text, or a table: base64, or a document that `fixtures` builds
+"photo.png" = { base64 = "…" }
 """
 
 from __future__ import annotations

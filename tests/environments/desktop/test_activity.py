@@ -1,0 +1,53 @@
+"""Whether processes are at work is told from what the scheduler did, not from one look at them."""
+
+import os
+import subprocess
+import sys
+import time
+
+from clew.environments.desktop.activity import Activity
+
+#: Two processes that answer each other: at any instant one of them is asleep.
+PING_PONG = """
+import os
+here, there = os.pipe(), os.pipe()
+if os.fork():
+    while True:
+        os.write(here[1], b'x'); os.read(there[0], 1)
+else:
+    while True:
+        os.read(here[0], 1); os.write(there[1], b'x')
+"""
+
+
+def seen_busy(pids, seconds):
+    """The answers over some time."""
+    activity, ends, found = Activity(lambda: pids), time.monotonic() + seconds, []
+    while time.monotonic() < ends:
+        found.append(activity.busy())
+        time.sleep(0.005)
+    return found
+
+
+def test_a_process_that_waits_is_idle_after_a_moment():
+    with subprocess.Popen(["sleep", "1000"]) as sleeper:
+        answers = seen_busy([sleeper.pid], 0.4)
+        sleeper.kill()
+    assert answers[0]
+    assert not answers[-1]
+
+
+def test_processes_that_answer_each_other_are_never_idle():
+    with subprocess.Popen([sys.executable, "-c", PING_PONG], start_new_session=True) as first:
+        children = f"/proc/{first.pid}/task/{first.pid}/children"
+        while not (second := open(children).read().split()):  # noqa: SIM115
+            time.sleep(0.005)
+        answers = seen_busy([first.pid, int(second[0])], 0.4)
+        os.killpg(first.pid, 9)
+    assert all(answers)
+
+
+def test_a_process_that_has_ended_is_idle():
+    with subprocess.Popen(["true"]) as ended:
+        ended.wait()
+    assert not seen_busy([ended.pid], 0.2)[-1]
