@@ -17,7 +17,11 @@ from clew.environments.desktop.session import DesktopSession
 from clew.environments.desktop.tasks import Task
 
 FRAME = frozenset({"frame"})
-SMALL = {"screen": "1024x768"}
+#: A small screen, and less patience than sessions have by default: these applications answer at once.
+SMALL = {
+    "screen": "1024x768",
+    "settle": {"rule": "quiet", "quiet_ms": 60, "cap_ms": 5_000},
+}
 
 
 def session(application="", arguments=(), files=None, **options):

@@ -111,7 +111,7 @@ def test_a_drag_selects_what_it_passes_over(mousepad):
 
 
 def test_the_wheel_scrolls_down_and_up_again(mousepad):
-    typed(mousepad, "\n" * 80)
+    typed(mousepad, "\n" * 30)
     mousepad.act(Keys("press", ("ctrl", "home")), NOTHING)
     x, y, width, height = next(w.box for w in mousepad.windows())
     at = (x + width // 2, y + height // 2)

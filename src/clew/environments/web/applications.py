@@ -101,7 +101,6 @@ def packaged(folder: str, start: str = "") -> Application:
     return Application(_laid_out(files(__package__).joinpath(folder)), start=start)
 
 
-@lru_cache
 def _laid_out(source: Traversable) -> Path:
     """A folder of this package as files: where the package is a zip (in workers), a copy of it
     under `$CLEW_HOME/applications`, named by its content."""

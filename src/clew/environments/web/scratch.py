@@ -41,7 +41,7 @@ class Scratch:
 
     def close(self) -> None:
         """Remove it; twice does nothing."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        _remove(self.folder)
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
@@ -58,6 +58,15 @@ def _sweep(top: Path) -> None:
         except BlockingIOError:
             continue
         else:
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove(folder)
         finally:
             os.close(lock)
+
+
+def _remove(folder: Path) -> None:
+    """The lock goes last: what a dying Chromium still writes to is left for the next start."""
+    for entry in folder.iterdir() if folder.is_dir() else ():
+        if entry.name != _LOCK:
+            shutil.rmtree(entry, ignore_errors=True)
+    if folder.is_dir() and [entry.name for entry in folder.iterdir()] == [_LOCK]:
+        shutil.rmtree(folder, ignore_errors=True)
