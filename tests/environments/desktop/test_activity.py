@@ -5,6 +5,8 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 from clew.environments.desktop.activity import Activity
 
 #: Two processes that answer each other: at any instant one of them is asleep.
@@ -51,3 +53,36 @@ def test_a_process_that_has_ended_is_idle():
     with subprocess.Popen(["true"]) as ended:
         ended.wait()
     assert not seen_busy([ended.pid], 0.2)[-1]
+
+
+#: An event loop with a timer, and what tells that it has begun to wait.
+WAITS = "import select, sys; print(flush=True); select.{call}"
+
+
+@pytest.mark.parametrize(
+    ("call", "due"),
+    [
+        ("poll().poll(300_000)", False),
+        ("poll().poll(None)", False),
+        ("epoll().poll(300)", False),
+        ("epoll().poll(None)", False),
+        ("select([], [], [], None)", False),
+        ("select([], [], [], 300)", True),  # how long is behind a pointer: it may be soon
+    ],
+)
+def test_a_timer_counts_when_it_ends_soon(call, due):
+    with subprocess.Popen(
+        [sys.executable, "-c", WAITS.format(call=call)], stdout=subprocess.PIPE
+    ) as loop:
+        loop.stdout.readline()
+        activity = Activity(lambda: [loop.pid])
+        while activity.busy():
+            time.sleep(0.005)
+        assert activity.timer_due(400) == due
+        assert activity.timer_due(300_000) == (due or "300" in call)
+        loop.kill()
+
+
+def test_a_machine_whose_calls_are_not_known_may_always_have_timers(monkeypatch):
+    monkeypatch.setattr("platform.machine", lambda: "pdp11")
+    assert Activity(lambda: [os.getpid()]).timer_due(400)

@@ -65,7 +65,7 @@ class Desk:
         self.rest()
 
     def rest(self):
-        settled(QUIET, self.display.frame.changed, self.display.busy)
+        settled(QUIET, self.display.frame.changed, self.display.busy, due=self.display.timer_due)
 
     def close(self):
         self.accessibility.close()

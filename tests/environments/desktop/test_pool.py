@@ -112,7 +112,7 @@ def test_an_option_that_means_nothing_is_refused(options, sentence):
 
 def test_the_settle_rule_is_spelt_out_in_the_start():
     options = Desktop().start("xterm/open", settle="papers").options
-    assert options["settle"] == {"rule": "fixed", "quiet_ms": 0, "cap_ms": 10_000}
+    assert options["settle"] == {"rule": "fixed", "quiet_ms": 0, "cap_ms": 10_000, "timers_ms": 0}
     assert options["clock"] == "real"
 
 

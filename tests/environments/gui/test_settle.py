@@ -44,12 +44,25 @@ def test_the_recorded_frame_is_an_extra_condition_and_never_a_shortcut():
     assert never["ms"] >= 60
 
 
+def test_a_timer_that_is_due_is_waited_for_until_it_has_ended():
+    rule, left = Settle(quiet_ms=0, cap_ms=5_000, timers_ms=400), quiet_after(5)
+    notes = settled(rule, lambda: False, due=lambda _: left(), poll_s=0.004)
+    assert (notes["reason"], 4 * 4 <= notes["ms"] < 400) == ("quiet", True)
+
+
+def test_a_timer_that_comes_again_and_again_holds_up_no_longer_than_it_counts():
+    notes = settled(
+        Settle(quiet_ms=0, cap_ms=5_000, timers_ms=60), lambda: False, due=lambda _: True
+    )
+    assert (notes["reason"], notes["ms"] >= 60) == ("quiet", True)
+
+
 def test_a_replay_waits_at_least_the_recorded_time():
     assert settled(Settle(quiet_ms=0), lambda: False, at_least_ms=50)["ms"] >= 50
 
 
 def test_the_papers_wait_is_fixed():
-    assert PRESETS["papers"] == Settle("fixed", 0, 10_000)
+    assert PRESETS["papers"] == Settle("fixed", 0, 10_000, 0)
     notes = settled(Settle("fixed", 0, 50), lambda: False)
     assert (notes["reason"], notes["ms"] >= 50) == ("fixed", True)
 

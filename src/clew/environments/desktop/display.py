@@ -179,6 +179,10 @@ class Display:
         """Whether any process of the session is at work, or was just now; see `activity`."""
         return self._activity.busy()
 
+    def timer_due(self, within_ms: int) -> bool:
+        """Whether a process of the session waits for a timer of at most `within_ms`, or may do."""
+        return self._activity.timer_due(within_ms)
+
     def until(
         self, condition: Callable[[], bool], deadline: float, what: Callable[[], str]
     ) -> None:

@@ -12,9 +12,9 @@ from clew.core import Refused, nearest
 from clew.environments.desktop.display import DATE, Screen
 from clew.environments.gui import Settle, settle_of
 
-#: GTK 3 presses a button 250 ms after a key or an assistive act did (ACTIVATE_TIMEOUT of its
-#: gtkbutton.c), and nothing moves until then.
-SETTLE = Settle(quiet_ms=300)
+#: Its `timers_ms` covers the 250 ms after which GTK 3 presses a button that a key or an assistive
+#: act is about to press (ACTIVATE_TIMEOUT of its gtkbutton.c); nothing moves until then.
+SETTLE = Settle()
 DEFAULTS: Mapping[str, Any] = {
     "clock": "real", "screen": "1920x1080", "settle": SETTLE.json(),
     "date": "2026-01-15 10:00:00", "advance_ms": 1_000,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -55,7 +55,7 @@ TOOLS: Mapping[str, Mapping[str, type]] = {
 #: Until an application's first window is there and its screen quiet.
 APPEAR_S = 90.0
 #: In the middle of an act (a drag, a change of the keymap) applications get this long to catch up.
-REST = Settle("quiet", quiet_ms=30, cap_ms=1_000)
+REST = Settle("quiet", quiet_ms=30, timers_ms=0, cap_ms=1_000)
 #: Before a session is handed out its screen has been quiet, whatever the start's rule is for acts.
 PRISTINE = Settle("quiet", quiet_ms=150, cap_ms=30_000)
 
@@ -86,7 +86,7 @@ class DesktopSession:
                 for path, content in kept(launched).items():
                     self.display.put(path, content)
                 self._launch(launched)
-            settled(PRISTINE, self.display.frame.changed, self.display.busy)
+            self._wait(PRISTINE)
             self.display.check()
             if launched is not None:
                 keep(launched, self.home)
@@ -206,10 +206,18 @@ class DesktopSession:
         (frame, least_ms), self._expected = self._expected, (None, 0.0)
         display = self.display
         shows = None if frame is None else lambda: np.array_equal(display.frame.rgb(), frame)
-        return settled(self._options.settle, display.frame.changed, display.busy, shows, least_ms)
+        return self._wait(self._options.settle, shows, least_ms)
+
+    def _wait(
+        self, rule: Settle, shows: Callable[[], bool] | None = None, least_ms: float = 0.0
+    ) -> dict[str, Any]:
+        display = self.display
+        return settled(
+            rule, display.frame.changed, display.busy, shows, least_ms, display.timer_due
+        )
 
     def _rest(self) -> None:
-        settled(REST, self.display.frame.changed, self.display.busy)
+        self._wait(REST)
 
     def _perform(self, action: Action) -> dict[str, Any]:
         inputs = self.display.inputs

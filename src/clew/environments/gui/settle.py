@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from clew.core import Refused, nearest
@@ -14,20 +14,23 @@ from clew.core import Refused, nearest
 class Settle:
     """A settle rule; the start's option `settle` holds its fields as plain data.
 
-    `quiet`: settled when nothing changed for `quiet_ms`, at most `cap_ms` after the act.
+    `quiet`: settled when nothing changed for `quiet_ms`, at most `cap_ms` after the act. Where it
+    is known that an application waits for a timer of at most `timers_ms`, that is waited for too,
+    until nothing changed for `timers_ms`: one that comes again and again holds up no longer.
     `fixed`: exactly `cap_ms`, whatever the screen does (the papers' rule: 10 s).
     """
 
     rule: str = "quiet"
     quiet_ms: int = 100
     cap_ms: int = 5_000
+    timers_ms: int = 400
 
     def json(self) -> dict[str, Any]:
-        return {"rule": self.rule, "quiet_ms": self.quiet_ms, "cap_ms": self.cap_ms}
+        return asdict(self)
 
 
 #: `papers`: ReTrace waits ten seconds after every action.
-PRESETS: Mapping[str, Settle] = {"quiet": Settle(), "papers": Settle("fixed", 0, 10_000)}
+PRESETS: Mapping[str, Settle] = {"quiet": Settle(), "papers": Settle("fixed", 0, 10_000, 0)}
 
 
 def settle_of(option: Any) -> Settle:
@@ -52,7 +55,7 @@ def settle_of(option: Any) -> Settle:
         raise Refused(
             f"settle rule {rule.rule!r} is unknown; {nearest(rule.rule, ('quiet', 'fixed'))}"
         )
-    for name in ("quiet_ms", "cap_ms"):
+    for name in ("quiet_ms", "cap_ms", "timers_ms"):
         ms = getattr(rule, name)
         if type(ms) is not int or not 0 <= ms <= 600_000:
             raise Refused(f"settle {name} is {ms!r}: a whole number of milliseconds up to 600000")
@@ -65,12 +68,14 @@ def settled(
     busy: Callable[[], bool] = lambda: False,
     expected: Callable[[], bool] | None = None,
     at_least_ms: float = 0.0,
+    due: Callable[[int], bool] = lambda _: False,
     poll_s: float = 0.008,
 ) -> dict[str, Any]:
     """Wait until the screen has settled after an act; returns why and when, as a step's notes.
 
     `changed` says whether the screen differs from the last time it was asked; `busy` names other
-    work that must end first (requests in flight). With `expected` the recorded frame must also
+    work that must end first (requests in flight), and `due` tells whether a timer of at most so many
+    ms is waited for. With `expected` the recorded frame must also
     show, as long as the cap allows: an extra condition, never a shortcut. `at_least_ms` is how long a
     replay waits in any case: the recorded settling time, times its pace. `reason` is `quiet`,
     `fixed`, `cap` (it never became quiet) or `unexpected` (quiet, but not on the recorded frame).
@@ -82,8 +87,9 @@ def settled(
         if changed():
             last_change, changes = now, changes + 1
         late = (now - began) * 1e3 >= rule.cap_ms
-        quiet = (now - last_change) * 1e3 >= rule.quiet_ms and not busy()
-        quiet = quiet and (now - began) * 1e3 >= at_least_ms
+        still_ms = (now - last_change) * 1e3
+        quiet = still_ms >= rule.quiet_ms and not busy() and (now - began) * 1e3 >= at_least_ms
+        quiet = quiet and (still_ms >= rule.timers_ms or not due(rule.timers_ms))
         reason = ""
         if rule.rule == "fixed":
             reason = "fixed" if late else ""
