@@ -221,6 +221,13 @@ def test_a_bad_action_is_refused_with_what_to_do(make, message):
     [
         ({"kind": "wiat", "ms": 1}, "step 4 has the kind 'wiat'; did you mean 'wait'"),
         ({"kind": "wait", "msec": 1}, "step 4 has the field 'msec'; did you mean 'ms'"),
+        ({"kind": "control", "packed": "0", "dtype": "float32"}, "no packed numbers"),
+        ({"kind": "control", "packed": "000000", "dtype": "float32"}, "no packed numbers"),
+        ({"kind": "control", "packed": "", "dtype": "float32"}, "at least one number"),
+        ({"kind": "control", "packed": "0000c07f", "dtype": "float32"}, "not finite"),
+        ({"kind": "control", "packed": "00", "dtype": "float33"}, "dtype 'float33' is unknown"),
+        ({"kind": "control", "packed": [0], "dtype": "float32"}, "no packed numbers"),
+        ({"kind": "control", "packed": "00", "dtype": ["int8"]}, "is unknown"),
         ({"kind": "control", "vals": [1]}, "did you mean 'values'"),
         ({"kind": "wait"}, "step 4 is not a wait action"),
         ({"kind": "wait", "ms": -1}, "step 4: wait of -1 ms"),

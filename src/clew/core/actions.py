@@ -240,12 +240,17 @@ def action_json(action: Action) -> dict[str, Any]:
 
 
 def action_of(data: Any, where: str = "action") -> Action:
-    """The action that `action_json` wrote. Raises `Refused`, naming `where` and the field."""
+    """The action that `action_json` wrote. Raises `Refused`, naming `where` and the field.
+
+    A control may have `packed` instead of `values`: its `Control.packed` in hexadecimal.
+    """
     if not isinstance(data, Mapping) or not isinstance(data.get("kind"), str):
         raise Refused(f"{where} is not an object with a 'kind'")
     kind = KINDS.get(data["kind"])
     if kind is None:
         raise Refused(f"{where} has the kind {data['kind']!r}; {nearest(data['kind'], KINDS)}")
+    if kind is Control and "packed" in data:
+        data = _unpacked(data, where)
     known = {field.name for field in fields(kind)}
     for name in data:
         if name != "kind" and name not in known:
@@ -257,6 +262,16 @@ def action_of(data: Any, where: str = "action") -> Action:
     except (TypeError, ValueError) as error:
         raise Refused(f"{where} is not a {data['kind']} action: {error}") from None
     return action
+
+
+def _unpacked(data: Mapping[str, Any], where: str) -> dict[str, Any]:
+    code = DTYPES.get(str(data.get("dtype", "float32")), "B")
+    try:
+        layout = struct.Struct(f"<{code}")
+        values = [value for (value,) in layout.iter_unpack(bytes.fromhex(data["packed"]))]
+    except (TypeError, ValueError, struct.error):
+        raise Refused(f"{where} has no packed numbers of its dtype: {data['packed']!r}") from None
+    return {**{name: data[name] for name in data if name != "packed"}, "values": values}
 
 
 def secrets_in(action: Action) -> tuple[str, ...]:

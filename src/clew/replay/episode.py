@@ -19,6 +19,8 @@ from clew.match import compare
 
 #: The moment at which nothing was looked at: one for all, as most control steps end in it.
 _UNSEEN = Moment()
+#: Makes a step without the call in Python that `Step(...)` is.
+_tuple = tuple.__new__
 
 
 class Episode:
@@ -90,7 +92,8 @@ class Episode:
         """
         if self._over:
             raise SessionSpent(f"the session cannot act: {self._over}")
-        step = Step(self._now, action, decision, self._waited(gap_s) if self._real else 0.0)
+        waited_s = self._waited(gap_s) if self._real else 0.0
+        step = _tuple(Step, (self._now, action, decision, waited_s))
         sink, t = self._sink, len(self._steps)
         if sink is not None:
             sink.acting(t, step)
