@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import closing
 from pathlib import Path
@@ -134,15 +135,31 @@ sys.stdin.readline()
 """
 
 
+@pytest.fixture
+def short_path():
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        yield Path(folder)
+
+
+def test_a_temporary_folder_with_a_long_name_does_not_stop_an_unconfined_session(
+    tmp_path, monkeypatch
+):
+    long = tmp_path / ("long" * 20)
+    long.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(long))
+    monkeypatch.setattr(sandbox, "confinement", lambda: "none: as told by a test")
+    with closing(session("xterm")) as opened:
+        assert not opened.display.room.home.startswith(str(long))
+
+
 @pytest.mark.parametrize("way", ["confined", "unconfined"])
 @pytest.mark.parametrize("end", ["close", "kill"])
-def test_nothing_is_left_however_a_session_ends(way, end, tmp_path):
+def test_nothing_is_left_however_a_session_ends(way, end, tmp_path, short_path):
     if way == "confined" and sandbox.confinement().startswith("none"):
         pytest.skip(f"sessions are {sandbox.confinement()}")
     here = Path(__file__).parent
     (tmp_path / "clewtest.py").write_text((here / "_sessions.py").read_text())
-    (tmp_path / "tmp").mkdir()
-    environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp"), "PYTHONPATH": str(tmp_path)}
+    environment = {**os.environ, "TMPDIR": str(short_path), "PYTHONPATH": str(tmp_path)}
     driver = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, way], env=environment, text=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -160,7 +177,7 @@ def test_nothing_is_left_however_a_session_ends(way, end, tmp_path):
         driver.wait()
     deadline = time.monotonic() + 10
     while any(born(pid) == when for pid, when in started.items()) or list(
-        (tmp_path / "tmp").glob("clew-desktop-*")
+        short_path.glob("clew-desktop-*")
     ):
         assert time.monotonic() < deadline, "something of the session is left"
         time.sleep(0.02)

@@ -152,19 +152,27 @@ def test_an_application_without_a_window_is_an_error_in_bounded_time():
         session("xterm", ["-no-such-option"])
 
 
-def test_a_display_that_dies_is_an_error_and_closing_still_works():
-    opened = session("xterm")
-    server = next(
-        pid for pid in opened.display.room.processes() if command_of(pid).startswith("Xvfb")
-    )
-    os.kill(server, signal.SIGKILL)
-    opened.display.until(
-        lambda: not os.path.exists(f"/proc/{server}/cmdline") or not command_of(server),
-        time.monotonic() + 10, lambda: "the server lives",
-    )  # fmt: skip
-    with pytest.raises(DisplayGone, match=r"display|X server"):
-        opened.act(Text("x"), FRAME)
+@pytest.mark.parametrize(
+    ("server", "application", "said"),
+    [("Xvfb", "xterm", r"display|X server"), ("dbus-daemon", "mousepad", r"\bbus\b")],
+)
+def test_a_server_that_dies_is_the_sessions_trouble_and_no_crash_of_its_clients(
+    server, application, said
+):
+    opened = session(application)
+    pid = next(pid for pid in opened.display.room.processes() if command_of(pid).startswith(server))
+    os.kill(pid, signal.SIGKILL)
+    ends = time.monotonic() + 10
+    while os.path.exists(f"/proc/{pid}/cmdline") and command_of(pid) and time.monotonic() < ends:
+        time.sleep(0.005)
+    with pytest.raises(DisplayGone, match=said):
+        many(opened, 20)
     opened.close()
+
+
+def many(opened, acts):
+    for _ in range(acts):
+        opened.act(Text("x"), FRAME)
 
 
 def command_of(pid):

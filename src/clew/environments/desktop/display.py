@@ -154,6 +154,7 @@ class Display:
         for name in self._applications:
             status = self.room.exits.get(name, 0)
             if status:
+                self._ask_servers()
                 raise ApplicationCrashed(
                     f"{name.rpartition('.')[0]} {_ending(status)}: {self.room.log(name)}"
                 )
@@ -164,8 +165,23 @@ class Display:
         try:
             yield
         except x11.GONE as error:
-            self.check()
-            raise DisplayGone(f"the X server does not answer any more: {error}") from error
+            raise self._gone(error) from error
+
+    def _ask_servers(self) -> None:
+        """Raises `DisplayGone` when the X server or the bus is gone: what their clients end with is
+        no crash of theirs, and their ends may be known before the server's."""
+        try:
+            self.x.get_input_focus()
+        except x11.GONE as error:
+            raise self._gone(error) from error
+        try:
+            Bus(self.bus_address).close()
+        except OSError as error:
+            raise DisplayGone(f"the session's bus does not answer any more: {error}") from error
+
+    def _gone(self, error: Exception) -> DisplayGone:
+        log = self.room.log("display")
+        return DisplayGone(f"the X server does not answer any more: {error}: {log}")
 
     def windows(self) -> list[Window]:
         """The windows, the lowest first."""

@@ -37,6 +37,8 @@ TMP_BYTES = 256 << 20
 START_S = 20.0
 END_S = 5.0
 _LOGS = "/run/clew/log"
+#: A temporary folder's path up to this many bytes leaves room for the names of sockets.
+_SHORT = 50
 _LOG_TAIL = 2_000
 #: What applications read of the host's /etc and /var; passwords, keys and names are not in it.
 _READ_ONLY = (
@@ -67,6 +69,12 @@ def confinement() -> str:
     return version.stdout.strip()
 
 
+def _short_folder() -> str:
+    """A new folder in which sockets can be made: their paths are at most 107 bytes long."""
+    short = len(os.fsencode(tempfile.gettempdir())) <= _SHORT
+    return tempfile.mkdtemp(prefix="clew-desktop-", dir=None if short else "/tmp")
+
+
 class Room:
     """One session's processes. Not thread-safe.
 
@@ -80,7 +88,7 @@ class Room:
         self._root = -1
         self._pending = b""
         self._lines: list[str] = []
-        self._folder = "" if self.confined else tempfile.mkdtemp(prefix="clew-desktop-")
+        self._folder = "" if self.confined else _short_folder()
         self.uid = UNPRIVILEGED if self.confined and os.geteuid() == 0 else os.geteuid()
         self.home = HOME if self.confined else f"{self._folder}/home"
         self.run_dir = RUNTIME if self.confined else f"{self._folder}/run"
