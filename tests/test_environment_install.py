@@ -99,6 +99,7 @@ def pond(tmp_path_factory):
     return made
 
 
+@pytest.mark.slow
 def test_an_installed_environment_runs_in_an_interpreter_of_its_own(pond):
     assert pond.installed.returncode == 0, pond.installed.stderr
     python = pond.installed.stdout.removeprefix("pond runs in ").strip()

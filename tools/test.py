@@ -22,7 +22,10 @@ OWN = {"metaworld": "tests/environments/test_metaworld.py"}
 def main() -> int:
     pythons = {name: installed(name) for name in OWN}
     installed("web")  # without it the tests of its applications say that they were skipped, and why
-    passed = [pytest(Path(sys.executable), [])]
+    python = Path(sys.executable)
+    passed = [pytest(python, ["-m", "not slow", "-n", "4", "--dist", "worksteal"])]
+    # One at a time: they measure kills, full disks and screens.
+    passed.append(pytest(python, ["-m", "slow"]))
     for name, python in pythons.items():
         if python:
             print(f"\ntests of {name}, in its own environment:", flush=True)

@@ -422,6 +422,7 @@ def test_a_void_that_is_tried_again_goes_on_from_where_it_had_come_to(tmp_path, 
     assert len(log_of(tmp_path / "run")) == 3
 
 
+@pytest.mark.slow
 def test_two_drivers_of_different_plans_that_start_at_once_never_share_a_folder(tmp_path):
     for turn in range(4):
         folder = tmp_path / f"run {turn}"

@@ -67,7 +67,8 @@ def assert_nothing_lost_or_counted_twice(folder: Path, plain: Path, words: list[
 
 
 @pytest.mark.parametrize(
-    ("kills", "units"), [(2, 20), pytest.param(50, 500, marks=pytest.mark.slow)]
+    ("kills", "units"),
+    [pytest.param(2, 20, marks=pytest.mark.slow), pytest.param(50, 500, marks=pytest.mark.slow)],
 )
 def test_kills_of_the_driver_leave_no_process_and_change_no_number(
     tmp_path, undisturbed, kills, units
