@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+import types
 
 import pytest
 
@@ -71,3 +72,39 @@ def test_a_chosen_way_is_on_only_if_its_own_library_is_here(monkeypatch, way):
     line = frames_line()
     assert line.startswith(f"frames   off: MUJOCO_GL is {way!r}, whose library is not here; ")
     assert line.endswith(f"apt-get install {doctor.OFFSCREEN[way][lacking]}")
+
+
+def looker() -> tuple[str, str]:
+    return "", "a pond of 3 m²"
+
+
+def thirsty() -> tuple[str, str]:
+    return "apt-get install water", ""
+
+
+def confused() -> tuple[str, str]:
+    raise OSError("no map")
+
+
+@pytest.mark.parametrize(
+    ("look", "said"),
+    [
+        ("looker", ("", "a pond of 3 m²")),
+        ("thirsty", ("apt-get install water", "")),
+        ("confused", ("its look at this machine failed: OSError: no map", "")),
+        ("missing", None),
+    ],
+)
+def test_a_plugin_looks_at_the_machine_itself(look, said, monkeypatch):
+    here = types.SimpleNamespace(looker=looker, thirsty=thirsty, confused=confused)
+    monkeypatch.setitem(sys.modules, "pond_look", here)
+    found = doctor.looked(Manifest("environment", "pond", "m:p", look=f"pond_look:{look}"))
+    assert found == said if said else "AttributeError" in found[0]
+
+
+def test_the_desktop_without_its_programs_says_what_to_install(monkeypatch):
+    pytest.importorskip("Xlib")
+    monkeypatch.setenv("PATH", "/nowhere")
+    lines = [line for line in doctor.lines() if line.startswith("  desktop")]
+    assert "missing" in lines[0]
+    assert "apt-get install xvfb openbox dbus" in lines[0]

@@ -1,12 +1,14 @@
 """Says what can run here, and what to type for the rest. It looks; it imports nothing heavy.
 
 Packages are looked up without importing them and own environments by their stamp, so the answer
-is about what is installed, not about whether it works: `clew.testing` is for that.
+is about what is installed, not about whether it works: `clew.testing` is for that. A plug-in that
+needs programs too looks for them itself.
 """
 
 from __future__ import annotations
 
 import ctypes.util
+import importlib
 import os
 import platform
 import shutil
@@ -38,9 +40,13 @@ def lines() -> Iterator[str]:
         yield ""
         yield _PLURAL[kind] + ("" if found else ": none")
         for name, each in found.items():
-            remedy = remedy_of(each)
+            remedy, remark = remedy_of(each), ""
+            if each.look and not remedy:
+                remedy, remark = looked(each)
             state = "missing" if remedy else each.status
             yield f"  {name:<20} {state:<16} {remedy or each.summary}"
+            if remark:
+                yield f"{'':40}{remark}"
     for sentence in problems():
         yield f"\nleft out: {sentence}"
 
@@ -56,6 +62,16 @@ def remedy_of(found: Manifest) -> str:
     except Refused as error:
         return str(error)
     return "" if installed else found.install_command()
+
+
+def looked(found: Manifest) -> tuple[str, str]:
+    """What a plug-in that could be imported says of this machine; see `Manifest.look`."""
+    module, _, name = found.look.partition(":")
+    try:
+        remedy, remark = getattr(importlib.import_module(module), name)()
+    except Exception as error:  # noqa: BLE001 - another package's: the other lines are still wanted
+        return f"its look at this machine failed: {type(error).__name__}: {error}", ""
+    return str(remedy), str(remark)
 
 
 def _disk() -> str:

@@ -51,7 +51,9 @@ class Manifest:
     own. `python` bounds that interpreter (`>=3.10,<3.13`). `apt` are system packages. A policy
     with an `environment` runs where that environment's units run, and needs no more than it.
     `prepare` is `module:function`, called with a way to say lines by `clew env install`: it fetches
-    what an environment needs beside Python packages.
+    what an environment needs beside Python packages. `look` is `module:function`, called without
+    arguments by `clew doctor`: what must be done before it can run (empty if nothing), and what is
+    worth knowing of this machine; both texts of one line.
     """
 
     kind: Kind
@@ -67,6 +69,7 @@ class Manifest:
     python: str = ""
     environment: str = ""
     prepare: str = ""
+    look: str = ""
     distribution: str = "clew"
     folder: Traversable | None = field(default=None, repr=False, compare=False)
 
@@ -284,7 +287,7 @@ def _parsed(item: Any, where: str, folder: Traversable, distribution: str) -> Ma
     for name in ("kind", "name", "object", "summary", "status"):
         if not isinstance(item.get(name), str) or not item[name]:
             raise Refused(f"{where}: field {name!r} must be text")
-    for name in ("extra", "own_environment", "python", "environment", "prepare"):
+    for name in ("extra", "own_environment", "python", "environment", "prepare", "look"):
         if not isinstance(item.get(name, ""), str):
             raise Refused(f"{where}: field {name!r} must be text")
     for name in ("imports", "apt"):
@@ -299,7 +302,7 @@ def _parsed(item: Any, where: str, folder: Traversable, distribution: str) -> Ma
     words = item["name"].split("/") if item["kind"] == "policy" else [item["name"]]
     if not all(_NAME.fullmatch(word) for word in words):
         raise Refused(f"{where}: name {item['name']!r} must be lower-case letters, digits, _ . -")
-    for name in ("object", "prepare"):
+    for name in ("object", "prepare", "look"):
         if item.get(name) and not _OBJECT.fullmatch(item[name]):
             raise Refused(f"{where}: {name} {item[name]!r} must be module:attribute")
     for bound in item.get("python", "").split(",") if item.get("python") else ():

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import calendar
 import contextlib
-import functools
-import glob
 import os
 import secrets
 import struct
@@ -24,6 +22,7 @@ from clew.environments.desktop.atspi.bus import Bus, accessibility_bus, enable
 from clew.environments.desktop.framebuffer import Framebuffer
 from clew.environments.desktop.home import Home
 from clew.environments.desktop.inputs import Inputs
+from clew.environments.desktop.programs import PATH, faketime
 from clew.environments.desktop.sandbox import Room, RoomError
 from clew.environments.desktop.x11 import Window, Windows
 
@@ -34,7 +33,7 @@ DATE = "%Y-%m-%d %H:%M:%S"
 #: Processes without which there is no session.
 _ESSENTIAL = ("display", "bus", "windows")
 _ENVIRONMENT: Mapping[str, str] = {
-    "PATH": "/usr/bin:/bin:/usr/games", "SHELL": "/bin/sh", "USER": "user", "LOGNAME": "user",
+    "PATH": PATH, "SHELL": "/bin/sh", "USER": "user", "LOGNAME": "user",
     "LC_ALL": "C.UTF-8", "LANG": "C.UTF-8", "TZ": "UTC", "TERM": "xterm-256color",
     "GSETTINGS_BACKEND": "memory", "GIO_USE_VFS": "local", "GIO_USE_VOLUME_MONITOR": "unix",
     "GDK_BACKEND": "x11", "GSK_RENDERER": "cairo", "GTK_USE_PORTAL": "0",
@@ -294,13 +293,6 @@ class Display:
     def _disconnect(self) -> None:
         with contextlib.suppress(*x11.GONE):
             self.x.close()
-
-
-@functools.lru_cache(maxsize=1)
-def faketime() -> str:
-    """The path of libfaketime for threaded programs, empty where it is not installed."""
-    patterns = ("/usr/lib/*/faketime/libfaketimeMT.so.1", "/usr/lib*/faketime/libfaketimeMT.so.1")
-    return min((path for pattern in patterns for path in glob.glob(pattern)), default="")
 
 
 def _ending(status: int) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from clew.core import digest
 from clew.environments.desktop.applications import applications
-from clew.environments.desktop.display import faketime
+from clew.environments.desktop.programs import faketime
 from clew.environments.desktop.sandbox import confinement
 
 _PACKAGES = (

@@ -52,6 +52,14 @@ def required_chromium() -> Path:
     return found
 
 
+def look() -> tuple[str, str]:
+    """For `clew doctor`: what must be installed, and which Chromium is found."""
+    try:
+        return "", f"Chromium: {required_chromium()}"
+    except Refused as error:
+        return str(error), ""
+
+
 def _playwrights_own() -> Path | None:
     folder = os.environ.get("PLAYWRIGHT_BROWSERS_PATH")
     if folder and folder != "0":
