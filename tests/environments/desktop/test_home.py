@@ -1,6 +1,7 @@
 """Files are put into a session's home and read back; nothing there leads out of it."""
 
 import os
+import zlib
 
 import pytest
 
@@ -52,3 +53,24 @@ def test_a_file_without_end_is_not_read_into_memory(own, monkeypatch):
     own.put("big", b"123456789", 0)
     with pytest.raises(OSError, match="over 8 bytes"):
         own.read("big")
+
+
+def chunk(kind, body=b""):
+    return len(body).to_bytes(4, "big") + kind + body + zlib.crc32(kind + body).to_bytes(4, "big")
+
+
+def test_a_picture_is_what_it_shows_and_not_when_it_was_written(own):
+    def picture(*chunks):
+        return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+
+    pixels = [chunk(b"IHDR", bytes(13)), chunk(b"IDAT", b"pixels"), chunk(b"IEND")]
+    plain = picture(*pixels)
+    dated = picture(pixels[0], chunk(b"tIME", b"1234567"), chunk(b"zTXt", b"exif"), *pixels[1:])
+    other = picture(pixels[0], chunk(b"IDAT", b"other"), pixels[2])
+    assert home.lasting(dated) == home.lasting(plain) == plain
+    assert home.lasting(other) != home.lasting(plain)
+    for broken in (dated[:-1], dated + b"more", dated[:20]):
+        assert home.lasting(broken) == broken
+    own.put("a.png", plain, 0)
+    own.put("b.png", dated, 0)
+    assert len(set(own.digests().values())) == 1

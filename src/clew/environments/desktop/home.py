@@ -15,6 +15,9 @@ from clew.core import Refused, digest
 
 #: Longest file that is read back; oracles need documents, not core dumps.
 LONGEST = 64 << 20
+_PNG = b"\x89PNG\r\n\x1a\n"
+#: Chunks of a PNG that hold its pixels, colours and transparency.
+_PIXELS = frozenset({b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"gAMA", b"cHRM", b"sRGB"})
 
 
 class Home:
@@ -65,8 +68,9 @@ class Home:
 
     def digests(self) -> dict[str, str]:
         """Path → SHA-256 of every regular file, hidden ones and those in hidden folders left out:
-        applications keep their caches there."""
-        return {path: digest(self.read(path)) for path in sorted(self._visible("", 0))}
+        applications keep their caches there. Of a PNG what it shows counts, not when, where and by
+        what it was written: see `lasting`."""
+        return {path: digest(lasting(self.read(path))) for path in sorted(self._visible("", 0))}
 
     def _visible(self, below: str, depth: int) -> Iterator[str]:
         with os.scandir(f"{self.folder}/{below}") as entries:
@@ -77,6 +81,22 @@ class Home:
                 yield from self._visible(f"{path}/", depth + 1)
             elif entry.is_file(follow_symlinks=False):
                 yield path
+
+
+def lasting(content: bytes) -> bytes:
+    """`content`; of a PNG only the chunks that move its pixels, as its specification names them.
+
+    GIMP writes the time of day into `tIME`, `eXIf` and texts, and sees the real clock.
+    """
+    if not content.startswith(_PNG):
+        return content
+    kept, at = [_PNG], len(_PNG)
+    while at + 12 <= len(content):
+        end = at + 12 + int.from_bytes(content[at : at + 4], "big")
+        if content[at + 4 : at + 8] in _PIXELS:
+            kept.append(content[at:end])
+        at = end
+    return b"".join(kept) if at == len(content) else content
 
 
 def _parts(path: str) -> tuple[str, ...]:
