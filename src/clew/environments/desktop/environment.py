@@ -8,6 +8,7 @@ from collections import Counter
 from typing import Any
 
 from clew.core import Action, Fingerprint, Key, Refused, Start, nearest
+from clew.environments.desktop import programs
 from clew.environments.desktop.applications import application
 from clew.environments.desktop.facts import facts
 from clew.environments.desktop.options import filled, options_of
@@ -18,8 +19,6 @@ from clew.environments.desktop.tasks import Task, tasks
 NAME = "desktop"
 #: Raised when equal actions mean another state.
 REVISION = 1
-#: Programs that every session needs, and Debian's packages of them.
-_NEEDS = {"Xvfb": "xvfb", "openbox": "openbox", "dbus-daemon": "dbus"}
 
 
 class Desktop:
@@ -97,7 +96,7 @@ class Desktop:
                 f"{start.revision}; this desktop has {definition[:12]!r}, {REVISION}: make the start "
                 "again, or use the version of clew that made it"
             )
-        lacking = [package for program, package in _NEEDS.items() if shutil.which(program) is None]
+        lacking = programs.lacking()
         if task.application and shutil.which(application(task.application).command[0]) is None:
             lacking.append(application(task.application).packages[0])
         if lacking:

@@ -19,11 +19,15 @@ PATH = "/usr/bin:/bin:/usr/games"
 _PROGRAMS: Mapping[str, str] = {"Xvfb": "xvfb", "openbox": "openbox", "dbus-daemon": "dbus"}
 
 
+def lacking() -> list[str]:
+    """Debian's packages of the programs that every session needs and that are not here."""
+    return [package for program, package in _PROGRAMS.items() if shutil.which(program) is None]
+
+
 def look() -> tuple[str, str]:
     """For `clew doctor`: what must be installed, and how sessions are here."""
-    lacking = [package for program, package in _PROGRAMS.items() if shutil.which(program) is None]
-    if lacking:
-        return f"an administrator can run: apt-get install {' '.join(lacking)}", ""
+    if needed := lacking():
+        return f"an administrator can run: apt-get install {' '.join(needed)}", ""
     confined = confinement()
     how = (
         "not confined" + confined.removeprefix("none") if confined.startswith("none") else confined
