@@ -3,7 +3,8 @@
     python bench/suite.py [NAME …] [--replays 3] [--markdown FILE]
 
 NAME is an environment (`desktop`, `web`) or a task; all by default. Each task is solved once and
-recorded, judged, tried with a null solution, and certified by cold replays, each in a new process.
+recorded, judged, tried with a null solution, and certified by cold replays, each in a new process:
+by the preset `retrace`, and beside it how many replays had every frame equal to the byte.
 Beside the time per step stands the papers' fixed wait of ten seconds (ReTrace).
 """
 
@@ -48,11 +49,12 @@ class Row:
             self.task, str(self.steps), "yes" if self.passed else "NO",
             "passes" if self.null else "fails",
             f"{certified.passed}/{certified.replays}" if certified else "0",
+            f"{_identical(certified)}/{certified.replays}" if certified else "0",
             f"{self.step_s:.2f}", self.error or _divergence(certified),
         ]  # fmt: skip
 
 
-HEAD = ["task", "steps", "solved", "null", "certified", "s a step", "divergence"]
+HEAD = ["task", "steps", "solved", "null", "certified", "identical", "s a step", "divergence"]
 
 
 def main() -> int:
@@ -99,6 +101,14 @@ def _row(name: str, environment: Any, task: str, replays: int) -> Row:
     return Row(task, len(actions), passed, null, certificate, step_s)
 
 
+def _identical(certificate: Certificate) -> int:
+    """The replays in which every frame was that of the recording, to the byte."""
+    return sum(
+        trouble is None and all(evidence.rungs["frame.identical"] == 1 for evidence in path)
+        for path, trouble in zip(certificate.paths, certificate.troubles)
+    )
+
+
 def _divergence(certificate: Certificate | None) -> str:
     """The first moment that differs in the first replay that was not reproduced, and by what."""
     if certificate is None or certificate.passed == certificate.replays:
@@ -116,6 +126,7 @@ def _divergence(certificate: Certificate | None) -> str:
 def _summary(rows: list[Row]) -> str:
     certified = [row.certificate for row in rows if row.certificate]
     passed, replays = sum(c.passed for c in certified), sum(c.replays for c in certified)
+    identical = sum(map(_identical, certified))
     whole = sum(c.passed == c.replays for c in certified)
     low, high = wilson(passed, replays) if replays else (0.0, 1.0)
     step_s = statistics.median(row.step_s for row in rows if row.step_s) if certified else 0.0
@@ -123,7 +134,7 @@ def _summary(rows: list[Row]) -> str:
     return (
         f"{len(rows)} tasks, {sum(r.passed for r in rows)} solved, {sum(r.null for r in rows)} passed"
         f" by doing nothing; {whole} reproduced in every replay, {passed} of {replays} replays"
-        f" ({low:.3f} to {high:.3f}); median {step_s:.2f} s a step,"
+        f" ({low:.3f} to {high:.3f}), {identical} with every frame equal to the byte; median {step_s:.2f} s a step,"
         f" {fixed_s / step_s if step_s else 0:.0f} times less than a fixed wait of {fixed_s:.0f} s"
     )
 
