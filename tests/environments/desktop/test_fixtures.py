@@ -7,6 +7,7 @@ import io
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 
 import pytest
 from docx import Document
@@ -15,6 +16,7 @@ from PIL import Image
 
 from clew.core import Refused
 from clew.environments.desktop.tasks.fixtures import built
+from clew.environments.desktop.tasks.reading import tasks_of
 
 SHEETS = {"sheets": {"Sales": [["Month", "Sold"], ["May", 12.5], ["", "=B2*2"]], "Notes": [["x"]]}}
 LETTER = {
@@ -102,3 +104,23 @@ def test_a_wrong_table_is_refused_with_what_is_wrong(path, table, said):
     with pytest.raises(Refused) as refused:
         built(path, table)
     assert said in str(refused.value)
+
+
+def test_a_task_is_defined_by_its_tables_and_not_by_what_a_library_writes(tmp_path):
+    (tmp_path / "tasks.toml").write_text(
+        """application = "xterm"
+[[tasks]]
+name = "a"
+instruction = "Look."
+checks = [{ check = "window", window_class = "XTerm" }]
+files = { "a.png" = { size = [4, 4] }, "a.txt" = "text" }
+"""
+    )
+    (task,) = tasks_of(tmp_path / "tasks.toml").values()
+    other_library = replace(task, files={**task.files, "a.png": b"other bytes"})
+    assert other_library.definition() == task.definition()
+    for changed in (
+        replace(task, files={**task.files, "a.txt": b"other text"}),
+        replace(task, tables={"a.png": {"size": [4, 5]}}),
+    ):
+        assert changed.definition() != task.definition()

@@ -99,12 +99,13 @@ def _task(one: Mapping[str, Any], application: str, where: str) -> Task:
     arguments = one.get("arguments", [])
     if not isinstance(arguments, list) or not all(isinstance(each, str) for each in arguments):
         raise Refused(f"{where}: field 'arguments' must be a list of texts")
-    actions = one.get("solution", ())
+    actions, files = one.get("solution", ()), one.get("files", {})
     return Task(
         one["name"], application, one["instruction"], budget,
         validated(one.get("checks"), where), tuple(arguments),
-        {path: _content(path, each, where) for path, each in one.get("files", {}).items()},
+        {path: _content(path, each, where) for path, each in files.items()},
         tuple(action_of(a, f"{where}, action {i}") for i, a in enumerate(actions)),
+        {path: each for path, each in files.items() if _is_table(each)},
     )  # fmt: skip
 
 
@@ -113,7 +114,7 @@ def _content(path: str, given: Any, where: str) -> bytes:
         return given.encode("utf-8")
     if not isinstance(given, dict):
         raise Refused(f"{where}: the file {path!r} is {given!r}, neither text nor a table")
-    if set(given) == {"base64"}:
+    if not _is_table(given):
         try:
             return base64.b64decode(given["base64"], validate=True)
         except (binascii.Error, TypeError, ValueError) as error:
@@ -121,6 +122,10 @@ def _content(path: str, given: Any, where: str) -> bytes:
     from clew.environments.desktop.tasks.fixtures import built
 
     return built(path, given)
+
+
+def _is_table(given: Any) -> bool:
+    return isinstance(given, dict) and set(given) != {"base64"}
 
 
 def _known(data: Mapping[str, Any], known: set[str], where: str) -> None:

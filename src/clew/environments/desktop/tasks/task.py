@@ -27,7 +27,7 @@ class Desk(Protocol):
 @dataclass(frozen=True)
 class Task:
     """One task. `application` is started (empty: none) with `arguments` after its command; `files`
-    are put into the home before: path → content. `solution` are actions that do it; it is done
+    are put into the home before: path → content, and `tables` are what some are made from. `solution` are actions that do it; it is done
     when all of `checks` (see `oracles`) hold."""
 
     name: str
@@ -38,6 +38,7 @@ class Task:
     arguments: tuple[str, ...] = ()
     files: Mapping[str, bytes] = field(default_factory=dict)
     solution: tuple[Action, ...] = ()
+    tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def launched(self) -> Application | None:
         """The application as this task starts it."""
@@ -48,12 +49,13 @@ class Task:
 
     def definition(self) -> str:
         """A digest of all that defines a start of it: the application and its command, its files
-        and the session's, the instruction, the checks."""
+        (those made from tables by their tables: the bytes are their libraries') and the session's,
+        the instruction, the checks."""
         contents = {**self.files, **{p: t.encode() for p, t in home_files().items()}}
         launched = self.launched()
         data = {
             "application": launched.json() if launched else None,
-            "files": {path: digest(content) for path, content in contents.items()},
+            "files": {p: self.tables.get(p) or digest(content) for p, content in contents.items()},
             "instruction": self.instruction,
             "checks": [dict(check) for check in self.checks],
         }
