@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.core import Refused, Text
+from clew.core import NOTHING, Refused, Text
 from clew.environments.desktop import Desktop
 from clew.environments.desktop.sandbox import RoomError
 
@@ -122,3 +122,22 @@ def test_the_fingerprint_names_versions_fonts_and_confinement():
         facts
     )
     assert facts["confinement"].startswith(("bubblewrap", "none: "))
+
+
+def test_tasks_of_your_own_are_added_from_a_file(tmp_path):
+    (tmp_path / "mine.toml").write_text(
+        """application = "xterm"
+[[tasks]]
+name = "mine"
+instruction = "Make a file."
+checks = [{ check = "file_text", path = "made", equals = "" }]
+"""
+    )
+    desktop = Desktop(warm=0, tasks=[str(tmp_path / "mine.toml")])
+    assert {"mine", "xterm-hello"} <= set(desktop.tasks())
+    with closing(desktop.open(desktop.start("mine"))) as opened:
+        assert not opened.judge().passed
+        opened.act(Text("> made\n"), NOTHING)
+        assert opened.judge().passed
+    with pytest.raises(Refused, match=r"no-such\.toml"):
+        Desktop(tasks=[str(tmp_path / "no-such.toml")])

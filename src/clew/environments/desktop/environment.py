@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import shutil
 from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from clew.core import Action, Fingerprint, Key, Refused, Start, nearest
@@ -14,7 +16,8 @@ from clew.environments.desktop.facts import facts
 from clew.environments.desktop.options import filled, options_of
 from clew.environments.desktop.pool import Pool
 from clew.environments.desktop.session import DesktopSession
-from clew.environments.desktop.tasks import Task, tasks
+from clew.environments.desktop.tasks import Task, tasks_of
+from clew.environments.desktop.tasks import tasks as own_tasks
 
 NAME = "desktop"
 #: Raised when equal actions mean another state.
@@ -24,17 +27,21 @@ REVISION = 1
 class Desktop:
     """Real applications on a screen of their own. Implements Environment and Described.
 
-    `warm` sessions of a start that was opened twice are made ready in the background.
+    `warm` sessions of a start that was opened twice are made ready in the background. `tasks` are
+    task files of your own, in the form of those in `clew.environments.desktop.tasks`.
     """
 
-    def __init__(self, warm: int = 1) -> None:
+    def __init__(self, warm: int = 1, tasks: Sequence[str] = ()) -> None:
+        self._tasks = dict(own_tasks())
+        for path in tasks:
+            self._tasks.update(tasks_of(Path(path)))
         self._pool = Pool(warm)
         self._opened: Counter[Key] = Counter()
         self._sessions: list[DesktopSession] = []
 
     def tasks(self) -> tuple[str, ...]:
         """The task names."""
-        return tuple(tasks())
+        return tuple(self._tasks)
 
     def start(self, task: str, seed: int = 0, **options: Any) -> Start:
         """The start of `task`; options are `screen` "WIDTHxHEIGHT", `settle` (a preset's name or
@@ -42,19 +49,19 @@ class Desktop:
 
         Nothing in a desktop is random: every seed means the same session.
         """
-        return Start(NAME, task, seed, _task(task).definition(), REVISION, filled(options))
+        return Start(NAME, task, seed, self._task(task).definition(), REVISION, filled(options))
 
     def instruction(self, task: str) -> str:
         """What a policy is told to do."""
-        return _task(task).instruction
+        return self._task(task).instruction
 
     def budget(self, task: str) -> int:
         """The task's full number of actions."""
-        return _task(task).budget
+        return self._task(task).budget
 
     def solution(self, task: str) -> tuple[Action, ...]:
         """Actions that solve the task."""
-        return _task(task).solution
+        return self._task(task).solution
 
     def open(self, start: Start) -> DesktopSession:
         """A session of `start`, its application open and the screen quiet.
@@ -88,7 +95,7 @@ class Desktop:
     def _checked(self, start: Start) -> Task:
         if start.environment != NAME:
             raise Refused(f"a start of {start.environment!r} cannot be opened by {NAME!r}")
-        task = _task(start.task)
+        task = self._task(start.task)
         definition = task.definition()
         if start.definition != definition or start.revision != REVISION:
             raise Refused(
@@ -106,9 +113,7 @@ class Desktop:
             )
         return task
 
-
-def _task(name: str) -> Task:
-    known = tasks()
-    if name not in known:
-        raise Refused(f"desktop has no task {name!r}; {nearest(name, known)}")
-    return known[name]
+    def _task(self, name: str) -> Task:
+        if name not in self._tasks:
+            raise Refused(f"desktop has no task {name!r}; {nearest(name, self._tasks)}")
+        return self._tasks[name]
