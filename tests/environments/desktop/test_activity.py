@@ -56,27 +56,30 @@ def test_a_process_that_has_ended_is_idle():
 
 
 #: An event loop with a timer, and what tells that it has begun to wait.
-WAITS = "import select, sys; print(flush=True); select.{call}"
+WAITS = "import select, sys\nprint(flush=True)\n{call}"
 
 
 @pytest.mark.parametrize(
     ("call", "due"),
     [
-        ("poll().poll(300_000)", False),
-        ("poll().poll(None)", False),
-        ("epoll().poll(300)", False),
-        ("epoll().poll(None)", False),
-        ("select([], [], [], None)", False),
-        ("select([], [], [], 300)", True),  # how long is behind a pointer: it may be soon
+        ("select.poll().poll(300_000)", False),
+        ("select.poll().poll(None)", False),
+        ("select.epoll().poll(300)", False),
+        ("select.epoll().poll(None)", False),
+        ("select.select([], [], [], None)", False),
+        ("sys.stdin.read()", False),
+        ("while True: pass", True),  # it runs for ever
+        ("select.select([], [], [], 300)", True),  # how long is behind a pointer: it may be soon
     ],
 )
 def test_a_timer_counts_when_it_ends_soon(call, due):
     with subprocess.Popen(
-        [sys.executable, "-c", WAITS.format(call=call)], stdout=subprocess.PIPE
-    ) as loop:
+        [sys.executable, "-c", WAITS.format(call=call)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as loop:  # fmt: skip
         loop.stdout.readline()
-        activity = Activity(lambda: [loop.pid])
-        while activity.busy():
+        activity, ends = Activity(lambda: [loop.pid]), time.monotonic() + 1
+        while activity.busy() and time.monotonic() < ends:
             time.sleep(0.005)
         assert activity.timer_due(400) == due
         assert activity.timer_due(300_000) == (due or "300" in call)

@@ -32,6 +32,13 @@ _WAITS: Mapping[str, Mapping[bytes, tuple[int, bool]]] = {
     },
     "aarch64": {b"22": (3, True), b"72": (4, False), b"73": (2, False), b"441": (3, False)},
 }  # fmt: skip
+#: Those in which threads wait for each other, for a process or for input, without a timer of theirs:
+#: futex, read, wait4, waitid, recvmsg, recvfrom, accept, accept4, nanosleep, clock_nanosleep,
+#: rt_sigtimedwait, rt_sigsuspend.
+_RESTS: Mapping[str, frozenset[bytes]] = {
+    "x86_64": frozenset(b"202 0 61 247 47 45 43 288 35 230 128 130".split()),
+    "aarch64": frozenset(b"98 63 260 95 212 207 202 242 101 115 137 133".split()),
+}
 #: A look this old says nothing of the present.
 _STALE_S = 0.25
 
@@ -54,11 +61,13 @@ class Activity:
         return now - self._idle_since < IDLE_S
 
     def timer_due(self, within_ms: int) -> bool:
-        """Whether a thread waits for events with a timeout of at most `within_ms`.
+        """Whether a thread waits for events with a timeout of at most `within_ms`, or does not wait
+        at all: the timer of one that runs may just have ended.
 
         So it does as far as is known, where the kernel does not tell.
         """
-        waits = _WAITS.get(platform.machine(), {})
+        machine = platform.machine()
+        waits, rests = _WAITS.get(machine, {}), _RESTS.get(machine, frozenset())
         for pid in self._processes():
             for thread in _threads(pid):
                 try:
@@ -68,7 +77,9 @@ class Activity:
                     continue
                 except OSError:
                     return True
-                if not waits or (call[0] in waits and _soon(call, *waits[call[0]], within_ms)):
+                if not call or call[0] in rests:
+                    continue
+                if call[0] not in waits or _soon(call, *waits[call[0]], within_ms):
                     return True
         return False
 

@@ -13,7 +13,8 @@ from clew.environments.desktop.display import DATE, Screen
 from clew.environments.gui import Settle, settle_of
 
 #: Its `timers_ms` covers the 250 ms after which GTK 3 presses a button that a key or an assistive
-#: act is about to press (ACTIVATE_TIMEOUT of its gtkbutton.c); nothing moves until then.
+#: act is about to press (ACTIVATE_TIMEOUT of its gtkbutton.c); nothing moves until then, and its
+#: file chooser does so twice in a row.
 SETTLE = Settle()
 DEFAULTS: Mapping[str, Any] = {
     "clock": "real", "screen": "1920x1080", "settle": SETTLE.json(),

@@ -16,14 +16,15 @@ class Settle:
 
     `quiet`: settled when nothing changed for `quiet_ms`, at most `cap_ms` after the act. Where it
     is known that an application waits for a timer of at most `timers_ms`, that is waited for too,
-    until nothing changed for `timers_ms`: one that comes again and again holds up no longer.
+    and one behind it, until nothing changed for twice `timers_ms`: one that comes again and again
+    holds up no longer.
     `fixed`: exactly `cap_ms`, whatever the screen does (the papers' rule: 10 s).
     """
 
     rule: str = "quiet"
     quiet_ms: int = 100
     cap_ms: int = 5_000
-    timers_ms: int = 400
+    timers_ms: int = 300
 
     def json(self) -> dict[str, Any]:
         return asdict(self)
@@ -89,7 +90,7 @@ def settled(
         late = (now - began) * 1e3 >= rule.cap_ms
         still_ms = (now - last_change) * 1e3
         quiet = still_ms >= rule.quiet_ms and not busy() and (now - began) * 1e3 >= at_least_ms
-        quiet = quiet and (still_ms >= rule.timers_ms or not due(rule.timers_ms))
+        quiet = quiet and (still_ms >= 2 * rule.timers_ms or not due(rule.timers_ms))
         reason = ""
         if rule.rule == "fixed":
             reason = "fixed" if late else ""
