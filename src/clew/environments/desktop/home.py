@@ -39,7 +39,9 @@ class Home:
         with open(at, "xb") as file:
             file.write(content)
             os.fchown(file.fileno(), self._uid, self._uid)
-        os.utime(at, (modified_s, modified_s))
+        for _ in parts:
+            os.utime(at, (modified_s, modified_s))
+            at = os.path.dirname(at)
 
     def read(self, path: str) -> bytes:
         """The content of a regular file. Raises `FileNotFoundError` where there is none (a link,
