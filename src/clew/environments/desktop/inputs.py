@@ -41,6 +41,8 @@ Rest = Callable[[], None]
 
 #: Keys that an application may carry out later than the characters behind them (LibreOffice does).
 _OVERTAKEN = frozenset({"enter", "tab"})
+#: Characters beyond this one (emoji) may be carried out sooner than the spaces before them (there too).
+_OVERTAKES = 0xFFFF
 
 
 class Inputs:
@@ -120,6 +122,9 @@ class Inputs:
             if strange:
                 self._place(list(strange), rest)
             for each in piece:
+                if ord(each) > _OVERTAKES:
+                    self._x.sync()
+                    rest()
                 key = _key(each)
                 code = self._codes.get(key) or self._placed[key]
                 shift = [self._codes["shift"]] if key in self._shifted else []
