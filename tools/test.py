@@ -15,8 +15,11 @@ from clew.core import Refused
 from clew.environment_install import install
 
 ROOT = Path(__file__).resolve().parent.parent
-#: The environments with an interpreter of their own, and their tests.
-OWN = {"metaworld": "tests/environments/test_metaworld.py"}
+#: The environments with an interpreter of their own, and their tests; LIBERO's slow ones take long.
+OWN = {
+    "metaworld": ["tests/environments/test_metaworld.py"],
+    "libero": ["tests/environments/test_libero.py", "-m", "not slow"],
+}
 
 
 def main() -> int:
@@ -30,7 +33,7 @@ def main() -> int:
         if python:
             print(f"\ntests of {name}, in its own environment:", flush=True)
             path = {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{test_tools(name, python)}"}
-            passed.append(pytest(python, [OWN[name]], path))
+            passed.append(pytest(python, OWN[name], path))
     return 0 if all(passed) and all(pythons.values()) else 1
 
 

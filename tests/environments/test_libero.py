@@ -24,8 +24,9 @@ from clew.core import (
     Text,
 )
 from clew.environments.libero import Libero
-from clew.environments.libero.frames import CAMERAS, choose_gl
+from clew.environments.libero.frames import CAMERAS
 from clew.environments.libero.state import decode, encode
+from clew.environments.offscreen import choose_gl
 from clew.match.state import bodies_apart, others_apart
 from clew.testing import EnvironmentConformance
 

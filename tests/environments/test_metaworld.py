@@ -22,8 +22,8 @@ from clew.core import (
     Text,
 )
 from clew.environments.metaworld import MetaWorld
-from clew.environments.metaworld.frames import choose_gl
 from clew.environments.metaworld.tasks import INSTRUCTIONS
+from clew.environments.offscreen import choose_gl
 from clew.policies.metaworld import MetaWorldExpert
 from clew.testing import EnvironmentConformance, PolicyConformance
 from clew.testing.environment import wrong_widths

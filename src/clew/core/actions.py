@@ -196,7 +196,7 @@ class Tool:
         check_text(self.name, "tool name")
         try:
             data = json.loads(self.arguments)
-        except ValueError as error:
+        except (TypeError, ValueError) as error:  # for a mapping there is `Tool.call`
             raise Refused(f"arguments of tool {self.name!r} are not JSON: {error}") from None
         if not isinstance(data, dict):
             raise Refused(f"arguments of tool {self.name!r} are not a JSON object")
@@ -265,9 +265,8 @@ def action_of(data: Any, where: str = "action") -> Action:
 
 
 def _unpacked(data: Mapping[str, Any], where: str) -> dict[str, Any]:
-    code = DTYPES.get(str(data.get("dtype", "float32")), "B")
+    layout = struct.Struct("<" + DTYPES.get(str(data.get("dtype", "float32")), "B"))
     try:
-        layout = struct.Struct(f"<{code}")
         values = [value for (value,) in layout.iter_unpack(bytes.fromhex(data["packed"]))]
     except (TypeError, ValueError, struct.error):
         raise Refused(f"{where} has no packed numbers of its dtype: {data['packed']!r}") from None

@@ -360,3 +360,12 @@ def test_a_closed_session_is_spent(opened):
     session.close()
     with pytest.raises(SessionSpent):
         session.observe(NOTHING)
+
+
+@pytest.mark.parametrize(
+    "action",
+    [Pointer("click", ((5000, 10),)), Pointer("move", ((-1, 10),)), Scroll(10, 100_000, dy=1)],
+)
+def test_a_point_outside_the_screen_is_refused(opened, action):
+    with pytest.raises(Refused, match="is outside the screen of"):
+        opened("<p>Page").act(action, frozenset())

@@ -33,7 +33,7 @@ class Desktop:
 
     def __init__(self, warm: int = 1, tasks: Sequence[str] = ()) -> None:
         self._tasks = dict(own_tasks())
-        for path in tasks:
+        for path in [tasks] if isinstance(tasks, str) else tasks:
             self._tasks.update(tasks_of(Path(path)))
         self._pool = Pool(warm)
         self._opened: Counter[Key] = Counter()

@@ -7,7 +7,6 @@ evaluations are `budget`, not a wall: a session goes on.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import platform
 import re
@@ -33,7 +32,8 @@ from clew.core import (
     nearest,
 )
 from clew.environments.libero import tasks
-from clew.environments.libero.frames import CAMERAS, choose_gl, renderer
+from clew.environments.libero.frames import CAMERAS
+from clew.environments.offscreen import choose_gl, cpu, renderer
 
 if TYPE_CHECKING:
     from clew.environments.libero.world import World
@@ -98,7 +98,7 @@ class Libero:
 
     def fingerprint(self) -> Fingerprint:
         facts = {name: version(name) for name in _PACKAGES}
-        machine = {"gl": renderer(), "libc": "-".join(platform.libc_ver()), "cpu": _cpu()}
+        machine = {"gl": renderer(), "libc": "-".join(platform.libc_ver()), "cpu": cpu()}
         return {**facts, "resources": _resources(), **machine}
 
     def close(self) -> None:
@@ -278,13 +278,3 @@ def _resources() -> str:
         and ".dist-info" not in str(file)
     ]
     return digest("\n".join(sorted(listed)).encode())[:16]
-
-
-def _cpu() -> str:
-    """Architecture and a digest of the CPU's features, which choose the code of maths libraries."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            flags = next((line for line in file if line.startswith(("flags", "Features"))), "")
-    except FileNotFoundError:
-        flags = platform.processor()
-    return f"{platform.machine()} {hashlib.sha256(flags.encode()).hexdigest()[:12]}"

@@ -13,9 +13,6 @@ from typing import Any
 import numpy as np
 
 from clew.core import Refused
-from clew.environments.metaworld.frames import choose_gl, renderer
-
-__all__ = ["CAMERAS", "Canvas", "choose_gl", "renderer"]
 
 #: LIBERO's camera of each channel.
 CAMERAS = {"frame": "agentview", "wrist": "robot0_eye_in_hand"}

@@ -7,7 +7,6 @@ published, latches it. The published limit of 500 steps is `budget`, not a wall:
 
 from __future__ import annotations
 
-import hashlib
 import platform
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -30,8 +29,9 @@ from clew.core import (
     digest,
     nearest,
 )
-from clew.environments.metaworld.frames import CAMERAS, choose_gl, renderer
+from clew.environments.metaworld.frames import CAMERAS
 from clew.environments.metaworld.tasks import INSTRUCTIONS
+from clew.environments.offscreen import choose_gl, cpu, renderer
 
 if TYPE_CHECKING:
     from clew.environments.metaworld.world import World
@@ -95,7 +95,7 @@ class MetaWorld:
 
     def fingerprint(self) -> Fingerprint:
         facts = {name: version(name) for name in _PACKAGES}
-        return {**facts, "gl": renderer(), "libc": "-".join(platform.libc_ver()), "cpu": _cpu()}
+        return {**facts, "gl": renderer(), "libc": "-".join(platform.libc_ver()), "cpu": cpu()}
 
     def close(self) -> None:
         while self._idle:
@@ -238,13 +238,3 @@ def _check_channels(see: Channels) -> None:
     for name in see:
         if name not in CHANNELS:
             raise Refused(f"metaworld has no channel {name!r}; {nearest(name, CHANNELS)}")
-
-
-def _cpu() -> str:
-    """Architecture and a digest of the CPU's features, which choose the code of maths libraries."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            flags = next((line for line in file if line.startswith(("flags", "Features"))), "")
-    except FileNotFoundError:
-        flags = platform.processor()
-    return f"{platform.machine()} {hashlib.sha256(flags.encode()).hexdigest()[:12]}"

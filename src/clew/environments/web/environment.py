@@ -41,7 +41,7 @@ class Web:
 
     def __init__(self, tasks: Sequence[str] = (), answer_s: float = ANSWER_S) -> None:
         self._tasks = own_tasks()
-        for path in tasks:
+        for path in [tasks] if isinstance(tasks, str) else tasks:
             self._tasks.update(tasks_of(Path(path)))
         self._answer_s = answer_s
         self._browser: Browser | None = None

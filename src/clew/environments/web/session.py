@@ -78,6 +78,7 @@ class WebSession:
         self._check_open()
         _check_channels(see)
         hands.check(action, self._files)
+        hands.check_on_screen(action, self._world.view.width, self._world.view.height)
         notes: dict[str, Any] = {}
         settle = self._settled_after(lambda: self._perform(action, notes), action)
         return self._look(see, {**notes, "settle": settle})
