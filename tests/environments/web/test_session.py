@@ -62,11 +62,6 @@ def test_a_pixel_act_records_the_element_that_it_hit(opened):
     assert title(session) == "pressed"
 
 
-def test_a_pixel_act_outside_the_screen_hits_nothing(opened):
-    (notes,) = play(opened(BUTTON), Pointer("click", ((5000, 20),)))
-    assert notes["hit"] is None
-
-
 def test_a_locator_resolves_by_its_row_and_column_headers(opened):
     rows = "".join(
         f"<tr><th scope=row>{n}<td><button onclick=\"document.title='{n}'\">Edit</button>"
