@@ -118,6 +118,19 @@ def test_a_link_out_of_the_home_is_not_followed(desk, tmp_path):
             desk.home.read(path)
 
 
+def test_links_in_place_of_the_clock_and_the_logs_lead_nowhere(desk, tmp_path):
+    (tmp_path / "host").write_text("of the host")
+    os.chmod(tmp_path, 0o777)
+    target = f"{tmp_path}/host"
+    said(desk, f"ln -sf {target} /run/clew/clock.new; ln -sf {target} /run/clew/log/xterm.0")
+    desk.act(Text("true\n"), NOTHING)
+    assert (tmp_path / "host").read_text() == "of the host"
+    assert desk.display.room.log("xterm.0") == "(no log)"
+    said(desk, "mkfifo /run/clew/clock.new; rm /run/clew/log/xterm.0; mkfifo /run/clew/log/xterm.0")
+    desk.act(Text("true\n"), NOTHING)
+    assert desk.display.room.log("xterm.0") == "(no log)"
+
+
 PROGRAM = """
 import sys, time
 from clew.environments.desktop import sandbox

@@ -118,11 +118,10 @@ class Display:
         self._elapsed_ms += ms
         seconds, rest_ms = divmod(self._elapsed_ms, 1000)
         now = time.strftime(DATE, time.gmtime(self._began_s + seconds))
-        path = self.room.outside(self._clock_file)
-        # Written whole: an application may read it at any moment.
-        with open(f"{path}.new", "w", encoding="ascii") as file:
-            file.write(f"{now}.{rest_ms:03d}\n")
-        os.replace(f"{path}.new", path)
+        try:
+            self.room.replace(self._clock_file, f"{now}.{rest_ms:03d}\n".encode())
+        except OSError as error:
+            raise DisplayGone(f"the session's clock cannot be set: {error}") from error
 
     def put(self, path: str, content: bytes) -> None:
         """Write a file into the home, dated with the session's date."""

@@ -19,10 +19,11 @@ import os
 import select
 import shlex
 import shutil
+import stat
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
@@ -137,11 +138,50 @@ class Room:
 
     def log(self, name: str) -> str:
         """The end of a process's output, in one line."""
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
         try:
-            text = Path(self.outside(f"{self._logs}/{name}")).read_bytes()[-_LOG_TAIL:]
+            with (
+                self._folder_of(f"{self._logs}/{name}") as (folder, last),
+                open(os.open(last, flags, dir_fd=folder), "rb") as file,
+            ):
+                found = os.fstat(file.fileno())
+                if not stat.S_ISREG(found.st_mode):
+                    return "(no log)"
+                file.seek(max(0, found.st_size - _LOG_TAIL))
+                text = file.read(_LOG_TAIL)
         except OSError:
             return "(no log)"
         return " | ".join(text.decode("utf-8", "replace").split("\n")).strip(" |") or "(no output)"
+
+    def replace(self, path: str, content: bytes) -> None:
+        """Write a file of the room, whole: a process may read it at any moment."""
+        with self._folder_of(path) as (folder, name):
+            new = f"{name}.new"
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(new, dir_fd=folder)
+            # Anew: what a session puts in its place (a link, a pipe) is neither followed nor opened.
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+            with open(os.open(new, flags, 0o644, dir_fd=folder), "wb") as file:
+                file.write(content)
+            os.replace(new, name, src_dir_fd=folder, dst_dir_fd=folder)
+
+    @contextlib.contextmanager
+    def _folder_of(self, path: str) -> Iterator[tuple[int, str]]:
+        """The folder of a path in the room, reached without following a link, and the name in it.
+
+        A session may put links where it likes; they would be followed here, outside.
+        """
+        flags = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW
+        at = os.dup(self._root) if self.confined else os.open(self._folder, flags)
+        try:
+            *folders, name = path.removeprefix(self._folder).strip("/").split("/")
+            for each in folders:
+                deeper = os.open(each, flags, dir_fd=at)
+                os.close(at)
+                at = deeper
+            yield at, name
+        finally:
+            os.close(at)
 
     def processes(self) -> list[int]:
         """The ids, as the host has them, of every process in the room."""
