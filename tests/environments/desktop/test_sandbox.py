@@ -14,6 +14,7 @@ import pytest
 
 from clew.core import NOTHING, Text
 from clew.environments.desktop import sandbox
+from clew.environments.desktop.display import DisplayGone
 
 from ._sessions import session
 
@@ -129,6 +130,16 @@ def test_links_in_place_of_the_clock_and_the_logs_lead_nowhere(desk, tmp_path):
     said(desk, "mkfifo /run/clew/clock.new; rm /run/clew/log/xterm.0; mkfifo /run/clew/log/xterm.0")
     desk.act(Text("true\n"), NOTHING)
     assert desk.display.room.log("xterm.0") == "(no log)"
+
+
+def test_a_screen_whose_memory_is_cut_short_is_a_display_that_is_gone():
+    def act(opened):
+        opened.act(Text(": > /tmp/Xvfb_screen0\n"), NOTHING)
+        opened.act(Text("true\n"), NOTHING)
+
+    with closing(session("xterm")) as opened:
+        with pytest.raises(DisplayGone, match="cut short"):
+            act(opened)
 
 
 PROGRAM = """

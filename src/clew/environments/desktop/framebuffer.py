@@ -44,14 +44,22 @@ class Framebuffer:
 
     def rgb(self) -> NDArray[np.uint8]:
         """The screen now, uint8 (height, width, 3): a copy."""
+        self._check_whole()
         return _rgb(self._live)
 
     def changed(self) -> bool:
         """Whether the screen differs from what it was when this was last asked."""
+        self._check_whole()
         if not _memcmp(self._live.ctypes.data, self._last.ctypes.data, self._last.nbytes):
             return False
         np.copyto(self._last, self._live)
         return True
+
+    def _check_whole(self) -> None:
+        """Raise `ConnectionError` if a process of the session cut the file short: to read memory
+        behind its end would kill this process."""
+        if self._map.size() < len(self._map):
+            raise ConnectionError("the screen's memory was cut short")
 
     def close(self) -> None:
         """Let go of the memory; nothing can be read afterwards."""
