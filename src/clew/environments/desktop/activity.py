@@ -9,7 +9,6 @@ An idle application may have more to do when a timer ends: galculator lets go of
 after 100 ms, GTK 3 presses one after 250 ms. The kernel tells what each thread waits in, and for
 how long: an event loop waits in `poll` for the next of its timers. An idle one has none, or one of
 some seconds; LibreOffice always has one of 0.25 s.
-
 """
 
 from __future__ import annotations

@@ -7,11 +7,11 @@ one would be looked for outside the session.
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from clew.core import Refused, digest
+from clew.environments.desktop.below import STEP, file_below
 
 #: Longest file that is read back; oracles need documents, not core dumps.
 LONGEST = 64 << 20
@@ -46,24 +46,17 @@ class Home:
     def read(self, path: str) -> bytes:
         """The content of a regular file. Raises `FileNotFoundError` where there is none (a link,
         also on the way, is none), and `OSError` for one over `LONGEST` bytes."""
-        *folders, name = _parts(path)
-        at = os.open(self.folder, os.O_PATH | os.O_DIRECTORY)
+        plain = "/".join(_parts(path))
+        top = os.open(self.folder, STEP)
         try:
-            for folder in folders:
-                deeper = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
-                os.close(at)
-                at = deeper
-            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-            with open(os.open(name, flags, dir_fd=at), "rb") as file:
-                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                    raise FileNotFoundError(f"{path} is not a regular file")
+            with file_below(top, plain) as file:
                 content = file.read(LONGEST + 1)
         except (NotADirectoryError, OSError) as error:
             if isinstance(error, FileNotFoundError):
                 raise
             raise FileNotFoundError(f"{path} cannot be read: {error.strerror}") from None
         finally:
-            os.close(at)
+            os.close(top)
         if len(content) > LONGEST:
             raise OSError(f"{path} has over {LONGEST} bytes: it is not read")
         return content

@@ -19,15 +19,16 @@ import os
 import select
 import shlex
 import shutil
-import stat
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
 from typing import IO
+
+from clew.environments.desktop.below import STEP, file_below, folder_below
 
 #: The user that a session started by root runs as; it is nobody's on common systems.
 UNPRIVILEGED = 61_000
@@ -138,16 +139,9 @@ class Room:
 
     def log(self, name: str) -> str:
         """The end of a process's output, in one line."""
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
         try:
-            with (
-                self._folder_of(f"{self._logs}/{name}") as (folder, last),
-                open(os.open(last, flags, dir_fd=folder), "rb") as file,
-            ):
-                found = os.fstat(file.fileno())
-                if not stat.S_ISREG(found.st_mode):
-                    return "(no log)"
-                file.seek(max(0, found.st_size - _LOG_TAIL))
+            with file_below(self._root, self._inside(f"{self._logs}/{name}")) as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - _LOG_TAIL))
                 text = file.read(_LOG_TAIL)
         except OSError:
             return "(no log)"
@@ -155,7 +149,7 @@ class Room:
 
     def replace(self, path: str, content: bytes) -> None:
         """Write a file of the room, whole: a process may read it at any moment."""
-        with self._folder_of(path) as (folder, name):
+        with folder_below(self._root, self._inside(path)) as (folder, name):
             new = f"{name}.new"
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(new, dir_fd=folder)
@@ -165,23 +159,9 @@ class Room:
                 file.write(content)
             os.replace(new, name, src_dir_fd=folder, dst_dir_fd=folder)
 
-    @contextlib.contextmanager
-    def _folder_of(self, path: str) -> Iterator[tuple[int, str]]:
-        """The folder of a path in the room, reached without following a link, and the name in it.
-
-        A session may put links where it likes; they would be followed here, outside.
-        """
-        flags = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW
-        at = os.dup(self._root) if self.confined else os.open(self._folder, flags)
-        try:
-            *folders, name = path.removeprefix(self._folder).strip("/").split("/")
-            for each in folders:
-                deeper = os.open(each, flags, dir_fd=at)
-                os.close(at)
-                at = deeper
-            yield at, name
-        finally:
-            os.close(at)
+    def _inside(self, path: str) -> str:
+        """A path of the room, relative to its root."""
+        return path.removeprefix(self._folder).strip("/")
 
     def processes(self) -> list[int]:
         """The ids, as the host has them, of every process in the room."""
@@ -206,6 +186,7 @@ class Room:
             self._errors.close()
             if self._root >= 0:
                 os.close(self._root)
+                self._root = -1
             if self._folder:
                 shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -224,13 +205,14 @@ class Room:
             init = int(json.loads(child)["child-pid"])
             self._keeper = init
             pid = next(iter(_children(init)), init)
-            self._root = os.open(f"/proc/{pid}/root", os.O_PATH | os.O_DIRECTORY)
+            self._root = os.open(f"/proc/{pid}/root", STEP)
         except (OSError, ValueError, KeyError) as error:
             self.close()
             raise RoomError(f"the session's room cannot be entered: {error}") from error
 
     def _start_unconfined(self) -> None:
         self._logs = f"{self._folder}/log"
+        self._root = os.open(self._folder, STEP)
         for folder in (self.home, self.run_dir, self._logs, self.tmp):
             os.mkdir(folder, 0o700)
         environment = {"PATH": os.defpath, "LOGS": self._logs, "ROOM": self._folder}

@@ -41,6 +41,7 @@ from clew.environments.gui import (
     NotFound,
     Settle,
     channel,
+    check_on_screen,
     find,
     hit,
     hit_notes,
@@ -311,8 +312,7 @@ class DesktopSession:
         for name in secrets_in(action):
             secret(name)
         if isinstance(action, (Pointer, Scroll)):
-            points = action.path if isinstance(action, Pointer) else ((action.x, action.y),)
-            self._check_on_screen(points)
+            check_on_screen(action, self._options.screen.width, self._options.screen.height)
         elif isinstance(action, (Text, Element)):
             check_typed(reveal(action.text, secret))
         elif isinstance(action, Tool):
@@ -324,14 +324,6 @@ class DesktopSession:
             )
         if not isinstance(action, Wait) and action.seat:
             raise Refused(f"desktop has no seat {action.seat!r}: leave it empty")
-
-    def _check_on_screen(self, points: tuple[tuple[int, int], ...]) -> None:
-        screen = self._options.screen
-        for x, y in points:
-            if not (0 <= x < screen.width and 0 <= y < screen.height):
-                raise Refused(
-                    f"point ({x}, {y}) is outside the screen of {screen.width}x{screen.height}"
-                )
 
     def _check_open(self) -> None:
         if not self._open:

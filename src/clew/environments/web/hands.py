@@ -122,15 +122,6 @@ def check(action: Action, files: Path) -> None:
         _check_tool(action, files)
 
 
-def check_on_screen(action: Action, width: int, height: int) -> None:
-    """Raise `Refused` for a point outside the page's view of this size in pixels."""
-    if not isinstance(action, (Pointer, Scroll)):
-        return
-    for x, y in action.path if isinstance(action, Pointer) else ((action.x, action.y),):
-        if not (0 <= x < width and 0 <= y < height):
-            raise Refused(f"point ({x}, {y}) is outside the screen of {width}x{height}")
-
-
 def _check_tool(tool: Tool, files: Path) -> None:
     takes, given = TOOLS.get(tool.name), tool.parsed()
     if takes is None:

@@ -23,7 +23,7 @@ from clew.core import (
     Wait,
     nearest,
 )
-from clew.environments.gui import Node, Settle, channel, settled
+from clew.environments.gui import Node, Settle, channel, check_on_screen, settled
 from clew.environments.web import hands, state
 from clew.environments.web.frames import Frame, capture
 from clew.environments.web.oracles import Check, judged
@@ -78,7 +78,7 @@ class WebSession:
         self._check_open()
         _check_channels(see)
         hands.check(action, self._files)
-        hands.check_on_screen(action, self._world.view.width, self._world.view.height)
+        check_on_screen(action, self._world.view.width, self._world.view.height)
         notes: dict[str, Any] = {}
         settle = self._settled_after(lambda: self._perform(action, notes), action)
         return self._look(see, {**notes, "settle": settle})
