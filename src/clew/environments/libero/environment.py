@@ -8,12 +8,11 @@ evaluations are `budget`, not a wall: a session goes on.
 from __future__ import annotations
 
 import math
-import platform
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from importlib.metadata import distributions, version
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,17 +22,16 @@ from clew.core import (
     Channels,
     Control,
     Fingerprint,
-    Judgement,
     Refused,
     Seen,
-    SessionSpent,
     Start,
     digest,
     nearest,
 )
 from clew.environments.libero import tasks
 from clew.environments.libero.frames import CAMERAS
-from clew.environments.offscreen import choose_gl, cpu, renderer
+from clew.environments.offscreen import choose_gl, machine
+from clew.environments.worlds import WorldSession
 
 if TYPE_CHECKING:
     from clew.environments.libero.world import World
@@ -98,8 +96,7 @@ class Libero:
 
     def fingerprint(self) -> Fingerprint:
         facts = {name: version(name) for name in _PACKAGES}
-        machine = {"gl": renderer(), "libc": "-".join(platform.libc_ver()), "cpu": cpu()}
-        return {**facts, "resources": _resources(), **machine}
+        return {**facts, "resources": _resources(), **machine()}
 
     def close(self) -> None:
         while self._idle:
@@ -137,20 +134,17 @@ class Libero:
         return self._states[key]
 
 
-class LiberoSession:
+class LiberoSession(WorldSession["World"]):
     """One episode of a LIBERO task, until it is closed."""
 
-    exact = True
-    judging: Literal["pure"] = "pure"
+    name = NAME
 
     def __init__(
         self, world: World, state: bytes, size: tuple[int, int],
         give_back: Callable[[World], None],
     ) -> None:  # fmt: skip
-        self._held: World | None = world
-        # Restored when it is first needed: a session that is opened to be loaded skips it.
-        self._initial: bytes | None = state
-        self._size, self._give_back = size, give_back
+        super().__init__(world, state, give_back)
+        self._size = size
 
     def observe(self, see: Channels = NOTHING) -> Seen:
         """What the last act showed, or would have: LIBERO samples within the step."""
@@ -174,42 +168,6 @@ class LiberoSession:
             )
         self._world.step(np.asarray(action.values, dtype=np.float64))
         return self.observe(see)
-
-    def probe(self) -> dict[str, Any]:
-        """Names as in `clew.core.Moment`, and `qpos`, `qvel`."""
-        return self._world.probe()
-
-    def save(self) -> bytes:
-        return self._world.save()
-
-    def load(self, state: bytes) -> None:
-        """Back to a saved state of the same task; `Refused` for bytes that are not one."""
-        self._open().load(state)
-        self._initial = None
-
-    def judge(self) -> Judgement:
-        """LIBERO's success predicate, as the last step (or the init state) returned it."""
-        passed = self._world.success
-        return Judgement(passed, float(passed))
-
-    def close(self) -> None:
-        if self._held is not None:
-            self._give_back(self._held)
-            self._held = None
-
-    @property
-    def _world(self) -> World:
-        """The world, at this session's state."""
-        world = self._open()
-        if self._initial is not None:
-            world.load(self._initial)
-            self._initial = None
-        return world
-
-    def _open(self) -> World:
-        if self._held is None:
-            raise SessionSpent("this libero session is closed")
-        return self._held
 
 
 def _policy_state(sampled: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

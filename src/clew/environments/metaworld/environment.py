@@ -7,11 +7,10 @@ published, latches it. The published limit of 500 steps is `budget`, not a wall:
 
 from __future__ import annotations
 
-import platform
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,17 +20,16 @@ from clew.core import (
     Channels,
     Control,
     Fingerprint,
-    Judgement,
     Refused,
     Seen,
-    SessionSpent,
     Start,
     digest,
     nearest,
 )
 from clew.environments.metaworld.frames import CAMERAS
 from clew.environments.metaworld.tasks import INSTRUCTIONS
-from clew.environments.offscreen import choose_gl, cpu, renderer
+from clew.environments.offscreen import choose_gl, machine
+from clew.environments.worlds import WorldSession
 
 if TYPE_CHECKING:
     from clew.environments.metaworld.world import World
@@ -95,7 +93,7 @@ class MetaWorld:
 
     def fingerprint(self) -> Fingerprint:
         facts = {name: version(name) for name in _PACKAGES}
-        return {**facts, "gl": renderer(), "libc": "-".join(platform.libc_ver()), "cpu": cpu()}
+        return {**facts, **machine()}
 
     def close(self) -> None:
         while self._idle:
@@ -128,11 +126,10 @@ class MetaWorld:
         return state
 
 
-class MetaWorldSession:
+class MetaWorldSession(WorldSession["World"]):
     """One episode of a Meta-World task, until it is closed."""
 
-    exact = True
-    judging: Literal["pure"] = "pure"
+    name = NAME
 
     def __init__(
         self,
@@ -141,11 +138,8 @@ class MetaWorldSession:
         options: Mapping[str, Any],
         give_back: Callable[[World], None],
     ) -> None:
-        self._held: World | None = world
-        # Restored when it is first needed: a session that is opened to be loaded skips it.
-        self._initial: bytes | None = state
+        super().__init__(world, state, give_back)
         self._view = (options["camera"], options["width"], options["height"])
-        self._give_back = give_back
 
     def observe(self, see: Channels = NOTHING) -> Seen:
         _check_channels(see)
@@ -167,42 +161,6 @@ class MetaWorldSession:
             )
         self._world.step(np.asarray(action.values, dtype=np.float32))
         return self.observe(see)
-
-    def probe(self) -> dict[str, Any]:
-        """Names as in `clew.core.Moment`, and `qpos`, `qvel`, `goal_m`."""
-        return self._world.probe()
-
-    def save(self) -> bytes:
-        return self._world.save()
-
-    def load(self, state: bytes) -> None:
-        """Back to a saved state of the same task; `Refused` for bytes that are not one."""
-        self._open().load(state)
-        self._initial = None
-
-    def judge(self) -> Judgement:
-        """Meta-World's `info["success"]` of the current state."""
-        passed = self._world.success
-        return Judgement(passed, float(passed))
-
-    def close(self) -> None:
-        if self._held is not None:
-            self._give_back(self._held)
-            self._held = None
-
-    @property
-    def _world(self) -> World:
-        """The world, at this session's state."""
-        world = self._open()
-        if self._initial is not None:
-            world.load(self._initial)
-            self._initial = None
-        return world
-
-    def _open(self) -> World:
-        if self._held is None:
-            raise SessionSpent("this metaworld session is closed")
-        return self._held
 
 
 def _known(task: str) -> str:
