@@ -8,34 +8,23 @@ import pytest
 
 import clew
 from clew.run.executor import Executor, Stage
-from clew.run.folder import RunFolder
 from clew.run.units import Unit
 
+from ...run._help import Told, run_folder
 from . import _sessions  # noqa: F401 - it skips where sessions cannot run
 
 pytestmark = pytest.mark.slow
 HERE = str(Path(__file__).parent)
 
 
-class Quiet:
-    def stage(self, name, total, done):
-        pass
-
-    def accepted(self, result):
-        pass
-
-    def note(self, text):
-        pass
-
-
 def run(path, lines):
     """The one result of a run of one attempt."""
     unit = Unit("_faulty:attempt", "_faulty:Desk", {"lines": lines})
-    folder = RunFolder.create(path, "small", {"name": "small"}, "e" * 64)
+    folder = run_folder(path)
     with folder.driving() as driver:
         done = Executor(
             folder, driver, lambda _: Path(sys.executable),
-            paths=(str(Path(clew.__file__).parents[1]), HERE), progress=Quiet(),
+            paths=(str(Path(clew.__file__).parents[1]), HERE), progress=Told(),
         ).run([Stage("units", lambda _: [unit])])  # fmt: skip
     ((_, result),) = done["units"]
     return result
