@@ -49,3 +49,22 @@ def test_a_file_of_anything_else_is_never_taken_for_a_lock(tmp_path: Path) -> No
     with pytest.raises(Refused, match="is no lock file"):
         lock(path)
     assert path.read_text() == "precious\n"
+
+
+def test_a_lock_that_is_released_is_free_also_while_a_forked_child_lives(tmp_path: Path) -> None:
+    taken = lock(tmp_path / "held")
+    told, tell = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(tell)
+        os.read(told, 1)
+        os._exit(0)
+    try:
+        with pytest.raises(Refused, match="is held by"):
+            lock(tmp_path / "held")
+        taken.release()
+        lock(tmp_path / "held").release()
+    finally:
+        os.close(tell)
+        os.waitpid(child, 0)
+        os.close(told)

@@ -21,8 +21,12 @@ class Lock:
         self._fd = fd
 
     def release(self) -> None:
-        """Let others in; releasing twice does nothing."""
+        """Let others in, also where a child that was just forked has not begun its program yet and
+        still holds a copy of the file; releasing twice does nothing."""
         if self._fd >= 0:
+            import fcntl
+
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
             os.close(self._fd)
             self._fd = -1
 
